@@ -8,6 +8,10 @@
 
 #include <string>
 
+namespace CLI {
+class App;
+}
+
 namespace zarrbits::command {
 
 struct command {
@@ -24,9 +28,9 @@ int repack_main(int argc, char** argv);
 // write.
 bool is_export(int argc, char** argv);
 bool is_repack(int argc, char** argv);
-// Whether these have an option "--name".
-bool has_export_option(const std::string& name);
-bool has_repack_option(const std::string& name);
+// Their options.
+const CLI::App& export_parser();
+const CLI::App& repack_parser();
 int plan_repack_main(int argc, char** argv);
 int digest_main(int argc, char** argv);
 int check_main(int argc, char** argv);

@@ -320,23 +320,51 @@ void take_partition(const std::string& partition, convert_kind kind, convert_arg
     throw usage_error("a share has no report; zarrbits finalize writes it");
 }
 
+// The name of an option, such as --shard; empty if it is not one, or not in the command line.
+std::string used_name(const CLI::Option& option) {
+  return option.count() == 0 || option.get_lnames().empty() ? "" : "--" + option.get_lnames()[0];
+}
+
+// The options of export and repack, without help: sentences about a source and a target name them.
+void add_hdf5_options(CLI::App& app) {
+  for (const CLI::App* other : {&export_parser(), &repack_parser()}) {
+    for (const CLI::Option* option : other->get_options()) {
+      if (option->get_lnames().empty()) continue;
+      const std::string name = "--" + option->get_lnames()[0];
+      // those of repack for many files are not for a source and a target
+      if (app.get_option_no_throw(name) || name == "--check" || name == "--in-place" || name == "--partition") continue;
+      CLI::Option* const added =
+          option->get_items_expected_max() == 0 ? app.add_flag(name) : app.add_option(name)->expected(1)->allow_extra_args(false);
+      added->group("");
+    }
+  }
+}
+
+void refuse_hdf5_options(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_group().empty() || used_name(*option).empty()) continue;
+    throw usage_error(used_name(*option) +
+                      " is for a target OUT.h5 that gets the values of the source; remove it, or use such a target");
+  }
+}
+
 // OUT.h5 is written by export or repack, which the options decide: those of this command line are not theirs.
 [[noreturn]] void refuse_hdf5_target(const CLI::App& app, const convert_options& options, convert_kind kind) {
   const std::string target = quote(io::redact_url(options.store));
-  if (kind == convert_kind::finalize || kind == convert_kind::mpi)
+  if (kind == convert_kind::finalize || kind == convert_kind::mpi ||
+      (kind == convert_kind::convert && app.count("--partition") > 0))
     throw usage_error(target + " is an HDF5 file, which one process writes at once; use a name such as OUT.zarr");
-  if (options.concat)
+  const bool from_store = zarr::is_store_source(options.source, options.remote);
+  if (options.concat && !from_store)
     throw usage_error(target +
                       " is an HDF5 file: with --concat it is one of references, which needs --virtual; or join the "
                       "files in a store such as OUT.zarr, and export that");
-  const bool from_store = zarr::is_store_source(options.source, options.remote);
   const std::string verb = from_store ? "export" : "repack";
   std::string names;
   for (const CLI::Option* option : app.get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty()) continue;
-    const std::string name = "--" + option->get_lnames()[0];
-    if (name == "--partition" && !options.share) continue;  // 0/1, by a program
-    if (!(from_store ? has_export_option(name) : has_repack_option(name))) names += (names.empty() ? "" : ", ") + name;
+    const std::string name = used_name(*option);
+    if (name.empty() || (from_store ? export_parser() : repack_parser()).get_option_no_throw(name)) continue;
+    names += (names.empty() ? "" : ", ") + name;
   }
   throw usage_error(target + " is an HDF5 file, which \"zarrbits " + verb + "\" writes" +
                     (names.empty() ? "" : ", and that does not have " + names) + "; \"zarrbits " + verb +
@@ -385,6 +413,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                          : finalizing ? examples_of_finalize
                                       : examples_of_convert) +
              about_patterns + about_status);
+  if (kind == convert_kind::convert || planning) add_hdf5_options(app);
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
   check_remote_options(options.remote);
   options.concat = take_sources(joined, options.source, options.store, options.remote, planning);
@@ -416,15 +445,14 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     arguments.combination = combination_of(joined, options.source, *options.concat);
     arguments.combination->cf_aggregation = t.cf_aggregation;
     arguments.combination->base = options.base;
+    refuse_hdf5_options(app);
     return {};
   }
   if (t.cf_aggregation)
     throw usage_error(
         "--cf-aggregation is for a file OUT.nc of several files; use --virtual, --concat or --concat-new, and such a target");
-  if (zarr::is_hdf5_name(options.store)) {
-    take_partition(t.partition, kind, arguments);
-    refuse_hdf5_target(app, options, kind);
-  }
+  if (zarr::is_hdf5_name(options.store)) refuse_hdf5_target(app, options, kind);
+  refuse_hdf5_options(app);
   arguments.combination = find_combination(joined, options.source, options.concat);
   if (options.concat && options.concat->append && !t.base.empty()) require_single_dimension(arguments.combination, "--base");
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);

@@ -3,6 +3,7 @@
 // `zarrbits export`: a store becomes an HDF5 or netCDF-4 file.
 //
 #include "command/child_process.hpp"
+#include "command/combined_source.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/digest_comparison.hpp"
@@ -11,6 +12,8 @@
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
 #include "command/report_file.hpp"
+#include "command/source_list.hpp"
+#include "command/summary.hpp"
 #include "command/terminal.hpp"
 #include "text/format.hpp"
 #include "zarr/read/store_reader.hpp"
@@ -51,6 +54,7 @@ const char export_footer[] =
 
 struct export_arguments {
   export_options options;
+  concat_arguments joined;
   std::string filter, filters, format, page_size, threads, memory;
   std::string report;  // file for it; "": none
   bool netcdf = false, no_netcdf = false, has_digest = false, as_json = false, quiet = false, allow_lossy = false;
@@ -78,6 +82,7 @@ void add_export_options(CLI::App& app, export_arguments& a) {
       ->required()
       ->type_name("in.zarr");
   app.add_option("FILE", o.target, "The file to write; OUT.nc gets netCDF's dimensions")->required()->type_name("out.h5|out.nc");
+  add_concat_options(app, a.joined, false, true);
   app.add_flag("--overwrite", o.overwrite, "Replace FILE if it is an HDF5 file");
   app.add_option("--include", o.include,
                  "Export only what this path pattern matches, with the groups above and everything below; can be repeated")
@@ -103,11 +108,7 @@ void add_export_options(CLI::App& app, export_arguments& a) {
   app.add_option("--page-size", a.page_size,
                  "Write pages of this size, such as 4M, with metadata together: for files that are read from servers")
       ->type_name("BYTES");
-  app.add_option(
-         "--source", o.sources,
-         "A file, or a folder of files, that references, or links in a directory, may lead to; all: any file; can be repeated")
-      ->type_name("PATH|all")
-      ->allow_extra_args(false);
+  add_external_option(app, o.external);
   app.add_option("--threads", a.threads, "Threads that make chunks (default: the processors)")->type_name("N");
   app.add_option("--memory", a.memory, "Limit the memory for chunks and strings, such as 512M (the default)")->type_name("BYTES");
   app.add_flag("--fsync", o.sync, "Flush the file to the disk before it gets its name");
@@ -122,9 +123,17 @@ void add_export_options(CLI::App& app, export_arguments& a) {
   add_remote_options(app, o.remote, "Servers");
 }
 
-void read_arguments(export_arguments& a) {
+// After them, the last name is the target.
+void take_stores(export_arguments& a) {
   export_options& o = a.options;
   check_remote_options(o.remote);
+  o.concat = take_sources(a.joined, o.store, o.target, o.remote, false);
+  if (a.joined.combines()) (void)combination_of(a.joined, o.store, *o.concat);  // refuses stores
+}
+
+void read_arguments(export_arguments& a) {
+  export_options& o = a.options;
+  take_stores(a);
   if (!a.filter.empty()) parse_filter(a.filter, o);
   if (!a.filters.empty() && a.filters != "standard" && a.filters != "any")
     throw usage_error("--filters is standard or any, not " + quote(a.filters));
@@ -138,7 +147,9 @@ void read_arguments(export_arguments& a) {
   if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
   o.threads = parse_threads(a.threads);
   check_options(o);
+  if (o.concat && a.has_digest) throw usage_error("--digest compares one store with the file; remove it, or --concat");
   tune_heap(o.memory);
+  if (!a.quiet) o.note = [](const std::string& sentence) { print_error("note: " + sentence); };
   o.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
 }
 
@@ -148,7 +159,7 @@ digest_comparison export_comparison(const export_options& options, const std::st
   c.source = options_to_digest(options.store, options);
   c.source.include = options.include;
   c.source.exclude = options.exclude;
-  c.source.external = options.sources;
+  c.source.external = options.external;
   c.target = options_to_digest(file, options);
   c.target.lock = false;
   c.has_note = true;
@@ -169,6 +180,7 @@ void print_export_losses(const export_report& r) {
     if (o.outcome == outcome::skipped) print_error("skipped " + name + ": " + o.reason);
     else if (!o.lost_chunks.empty()) print_error("lossy " + name + ": " + o.reason);
   }
+  print_left_out(r.sources);
 }
 
 void print_table(const export_report& r) {
@@ -207,24 +219,27 @@ void print_table(const export_report& r) {
     write_log_line("info", {{"message", "done"}, {"bytes", r.file_bytes}, {"seconds", r.seconds}});
     return;
   }
-  std::fputs((table.text(describe_terminal(STDERR_FILENO)) + last).c_str(), stderr);
+  std::fputs((table.text(describe_terminal(STDERR_FILENO)) + joined_text(r.sources, "store") + last).c_str(), stderr);
 }
 
 }  // namespace
 
-bool has_export_option(const std::string& name) {
-  CLI::App app;
-  export_arguments a;
-  add_export_options(app, a);
-  return app.get_option_no_throw(name) != nullptr;
+const CLI::App& export_parser() {
+  static export_arguments a;
+  static CLI::App app;
+  static const bool is_complete = (add_export_options(app, a), true);
+  return static_cast<void>(is_complete), app;
 }
 
 bool is_export(int argc, char** argv) {
   CLI::App app;
   export_arguments a;
   add_export_options(app, a);
-  return can_parse(app, argc, argv) && zarr::is_hdf5_name(a.options.target) &&
-         zarr::is_store_source(a.options.store, a.options.remote);
+  if (!can_parse(app, argc, argv)) return false;
+  const std::vector<std::string>& more = a.joined.extra_names;
+  if (!zarr::is_hdf5_name(more.empty() ? a.options.target : more.back())) return false;
+  take_stores(a);
+  return zarr::is_store_source(a.options.store, a.options.remote);
 }
 
 int export_main(int argc, char** argv) {

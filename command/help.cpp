@@ -112,7 +112,8 @@ std::string help_of(const CLI::App& app, std::size_t columns) {
   std::vector<std::string> groups;
   for (const CLI::Option* o : app.get_options()) {
     const std::string& group = o->get_group();
-    if (!o->get_positional() && std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+    if (!o->get_positional() && !group.empty() && std::find(groups.begin(), groups.end(), group) == groups.end())
+      groups.push_back(group);
   }
   text += "\nNames:\n";
   const std::size_t heading_end = text.size();

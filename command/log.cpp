@@ -38,7 +38,6 @@ std::string with_flags(std::string_view sentence) {
       {"`endpoint`", "--endpoint"},
       {"`exclude`", "--exclude"},
       {"`external`", "--external"},
-      {"`source`", "--source"},
       {"`format`", "--zarr-format"},
       {"`follow_private`", "--follow-private"},
       {"`grid`", "--grid"},

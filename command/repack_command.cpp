@@ -306,19 +306,19 @@ int run(int argc, char** argv, bool planning) {
 
 }  // namespace
 
-bool has_repack_option(const std::string& name) {
-  CLI::App app;
-  repack_arguments a;
-  add_repack_options(app, a);
-  return app.get_option_no_throw(name) != nullptr;
+const CLI::App& repack_parser() {
+  static repack_arguments a;
+  static CLI::App app;
+  static const bool is_complete = (add_repack_options(app, a), true);
+  return static_cast<void>(is_complete), app;
 }
 
 bool is_repack(int argc, char** argv) {
   CLI::App app;
   repack_arguments a;
   add_repack_options(app, a);
-  return can_parse(app, argc, argv) && a.files.size() == 2 && !a.check && !a.in_place && zarr::is_hdf5_name(a.files[1]) &&
-         !zarr::is_store_source(a.files[0], a.options.remote);
+  return can_parse(app, argc, argv) && a.files.size() == 2 && !a.check && !a.in_place && a.partition.empty() &&
+         zarr::is_hdf5_name(a.files[1]) && !zarr::is_store_source(a.files[0], a.options.remote);
 }
 
 int repack_main(int argc, char** argv) { return run(argc, argv, false); }

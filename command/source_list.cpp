@@ -112,7 +112,7 @@ std::vector<std::string> expand_sources(const std::vector<std::string>& names, c
   return result;
 }
 
-void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
+void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append, bool of_stores) {
   const char* const group = "Several files";
   app.add_option("more", a.extra_names, "With --concat: more names; all but the last are sources, and the last is the store")
       ->type_name("");
@@ -123,17 +123,20 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
          "files along several, where their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted \"*.nc\"")
       ->type_name("DIMENSION")
       ->group(group);
-  app.add_option(
-         "--concat-new", a.fresh,
-         "Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each folder of "
-         "files. It becomes the first dimension of all datasets but the dimension scales")
-      ->type_name("DIMENSION")
-      ->group(group);
-  app.add_option("--places", a.places,
-                 "With --concat and --concat-new: a table of where each file belongs, and not its coordinates. The first line is "
-                 "file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on")
-      ->type_name("FILE.csv")
-      ->group(group);
+  if (!of_stores) {
+    app.add_option("--concat-new", a.fresh,
+                   "Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each "
+                   "folder of "
+                   "files. It becomes the first dimension of all datasets but the dimension scales")
+        ->type_name("DIMENSION")
+        ->group(group);
+    app.add_option(
+           "--places", a.places,
+           "With --concat and --concat-new: a table of where each file belongs, and not its coordinates. The first line is "
+           "file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on")
+        ->type_name("FILE.csv")
+        ->group(group);
+  }
   if (may_append) {
     app.add_option(
            "--append", a.append,

@@ -35,7 +35,8 @@ struct concat_arguments {
     return (dimension + append).find(',') != std::string::npos || (!dimension.empty() && !fresh.empty()) || !places.empty();
   }
 };
-void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_append);
+// `of_stores`: those by which Zarr stores are joined.
+void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_append, bool of_stores = false);
 // Evaluates them: the last name is the store, which may be left out if `store_may_be_missing`. Nothing without --concat. Throws
 // usage_error, zarrbits::error.
 std::optional<concatenation> take_sources(concat_arguments& arguments, std::string& source, std::string& store,

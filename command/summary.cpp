@@ -87,9 +87,29 @@ void print_losses(const convert_result& r) {
     if (o.outcome == outcome::skipped) print_error("skipped " + name_of(o) + ": " + o.reason);
     else if (o.lossy) print_error("lossy " + name_of(o) + ": " + o.reason);
   }
-  for (const joined_source& s : r.sources) {
+  print_left_out(r.sources);
+}
+
+void print_left_out(const std::vector<joined_source>& sources) {
+  for (const joined_source& s : sources) {
     if (s.left_out) print_error("left out " + quote(s.file) + ": " + s.notes.front());
   }
+}
+
+std::string joined_text(const std::vector<joined_source>& sources, const char* kind) {
+  if (sources.empty()) return "";
+  std::uint64_t notes = 0, joined = 0, fresh = 0;
+  for (const joined_source& s : sources) {
+    if (s.left_out) continue;
+    ++joined;
+    notes += s.notes.size();
+    fresh += s.bytes > 0;
+  }
+  const std::uint64_t left_out = sources.size() - joined;
+  return pluralize(joined, kind) + (fresh < joined ? ", " + std::to_string(fresh) + " of them new," : "") + " joined" +
+         (left_out > 0 ? ", " + std::to_string(left_out) + " left out" : "") +
+         (notes > 0 ? ", with " + pluralize(notes, "note") + " on them: see --report or --json" : "") + "\n" +
+         notes_text(sources, false, max_notes);
 }
 
 void print_summary(const convert_result& r) {
@@ -124,15 +144,9 @@ void print_summary(const convert_result& r) {
   add("all", total, colour::bold);
   if (lossy.objects > 0) table.add({"of them lossy", std::to_string(lossy.objects)}, colour::yellow);
   if (unselected.objects > 0) table.add({"not selected", std::to_string(unselected.objects)}, colour::dim);
-  std::uint64_t notes = 0, joined = 0, fresh = 0;
-  for (const joined_source& s : r.sources) {
-    if (s.left_out) continue;
-    ++joined;
-    notes += s.notes.size();
-    fresh += s.bytes > 0;
-  }
-  const std::uint64_t left_out = r.sources.size() - joined;
-  if (joined > 0 && left_out == 0 && fresh == 0 && r.store_objects == 0) {
+  const bool is_known =
+      std::all_of(r.sources.begin(), r.sources.end(), [](const joined_source& s) { return !s.left_out && s.bytes == 0; });
+  if (!r.sources.empty() && is_known && r.store_objects == 0) {
     print_status((r.sources.size() == 1 ? "the file is" : "all " + pluralize(r.sources.size(), "file") + " are") +
                  std::string(" in ") + quote(r.store) + " already: nothing was appended");
     return;
@@ -157,13 +171,7 @@ void print_summary(const convert_result& r) {
   last += ", " + duration_text(r.seconds);
   if (r.seconds > 0)
     last += ", " + format_bytes(static_cast<std::uint64_t>(static_cast<double>(total.source) / r.seconds)) + "/s";
-  if (!r.sources.empty()) {
-    last = pluralize(joined, zarr::is_store_name(r.source) ? "store" : "file") +
-           (fresh < joined ? ", " + std::to_string(fresh) + " of them new," : "") + " joined" +
-           (left_out > 0 ? ", " + std::to_string(left_out) + " left out" : "") +
-           (notes > 0 ? ", with " + pluralize(notes, "note") + " on them: see --report or --json" : "") + "\n" +
-           notes_text(r.sources, false, max_notes) + last;
-  }
+  last = joined_text(r.sources, zarr::is_store_name(r.source) ? "store" : "file") + last;
   if (r.convention != convention::none)
     last = std::string("convention ") + to_string(r.convention) + ", as the file says; --convention none has it as HDF5 does\n" +
            last;

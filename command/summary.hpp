@@ -18,6 +18,10 @@ void print_losses(const convert_result& r);
 // Prints the objects and bytes of each outcome, then sizes, time and rate. On standard error.
 void print_summary(const convert_result& r);
 
+void print_left_out(const std::vector<joined_source>& sources);
+// "3 stores joined, with 2 notes on them: ..." and the most important notes; "" if none are joined.
+std::string joined_text(const std::vector<joined_source>& sources, const char* kind);
+
 // "links: 3 copied, 1 kept as a note" and the end of the line; "" without links.
 std::string links_line(const link_counts& links);
 

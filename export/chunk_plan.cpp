@@ -10,7 +10,6 @@
 #include "metadata/codec_id.hpp"
 #include "metadata/named_configuration.hpp"
 #include "text/json_text.hpp"
-#include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/version.hpp>
 
@@ -23,8 +22,8 @@
 namespace zarrbits::exporting {
 
 using compressors::buffer;
+using conversion::source_array;
 using metadata::codec_id;
-using zarr::zarr_array;
 
 namespace {
 
@@ -59,13 +58,19 @@ constexpr unsigned own_magic = 0x5A504201, version_of_zarrbits = 0;
 
 }  // namespace
 
-chunk_plan::chunk_plan(const zarr_array& array, const store_node& node, const dataset_spec& form, const export_options& options)
+chunk_plan::chunk_plan(const source_array& array, const store_node& node, const dataset_spec& form, const export_options& options)
     : spec_(form) {
   for (const std::uint64_t extent : form.chunk) values_ *= static_cast<std::size_t>(extent);
   in_file_ = H5Tget_size(form.type().file);
   plain_ = values_ * in_file_;
   // the fill value is encoded here
   if (array.is_regular() && !must_write_fill(array, form)) plan_copy(array, node, options.standard_filters);
+  const auto can_encode = [](const hdf5::filter& f) {
+    const hdf5::known_filter* entry = hdf5::find_filter(f.id);
+    return entry && entry->apply;
+  };
+  // some chunks of joined stores are encoded, with the filters of those that are copied
+  if (!array.has_stored_chunks()) copies_ = copies_ && std::all_of(filters_.begin(), filters_.end(), can_encode);
   if (!copies_) choose_filters(codecs_of_chunks(node), options);
 }
 
@@ -74,7 +79,7 @@ void chunk_plan::add(H5Z_filter_t id, const char* name, std::vector<unsigned> va
 }
 
 // zarrbits' own filter: its parameters are those that it would find itself (filter/packbits.hpp).
-bool chunk_plan::packs(const zarr_array& array, const text::json& configuration) {
+bool chunk_plan::packs(const source_array& array, const text::json& configuration) {
   const type_spec& t = spec_.element;
   const bool boolean = t.kind == type_kind::boolean;
   const bool number = t.kind == type_kind::integer && H5Tget_class(t.file) == H5T_INTEGER && !t.big_endian;
@@ -98,7 +103,7 @@ bool chunk_plan::packs(const zarr_array& array, const text::json& configuration)
 }
 
 // Fills `filters_` with those that are the codecs. Leaves `copies_` false if none are.
-void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool standard) {
+void chunk_plan::plan_copy(const source_array& array, const store_node& node, bool standard) {
   if (!spec_.same_layout || spec_.type().has_converted_parts()) return;
   const text::json& codecs = codecs_of_chunks(node);
   std::size_t compressors = 0, i = 0;
@@ -183,16 +188,17 @@ void chunk_plan::choose_filters(const text::json& codecs, const export_options& 
   else add(H5Z_FILTER_DEFLATE, "deflate", {level});
 }
 
-encoded_chunk chunk_plan::make(const zarr_array& array, std::vector<std::byte> stored) const {
-  if (copies_) {
-    if (auto result = copied(array, stored)) return std::move(*result);
+encoded_chunk chunk_plan::make(const source_array& array, const array::extents& chunk, std::vector<std::byte> stored) const {
+  if (copies_ && array.is_stored_chunk(chunk)) {
+    if (auto result = copied(array, chunk, stored)) return std::move(*result);
   }
-  return recoded(array, std::move(stored));
+  return recoded(array, chunk, std::move(stored));
 }
 
 // Empty if this chunk cannot be copied, unlike others: with two gzip members, an LZ4 block as long as its content, or several
 // blocks of Blosc.
-std::optional<encoded_chunk> chunk_plan::copied(const zarr_array& array, std::vector<std::byte>& stored) const {
+std::optional<encoded_chunk> chunk_plan::copied(const source_array& array, const array::extents& chunk,
+                                                std::vector<std::byte>& stored) const {
   std::vector<std::byte> original;
   if (ends_with_crc32c_) {
     if (check_ != check::size) original = stored;  // in case it must be decoded
@@ -226,7 +232,7 @@ std::optional<encoded_chunk> chunk_plan::copied(const zarr_array& array, std::ve
       const auto zlib = compressors::blosc_to_shuffled_zlib(stored, plain_, in_file_);
       if (zlib.empty()) return refused();
       zarr::element_buffer ignored;
-      array.decode(ends_with_crc32c_ ? original : stored, ignored);  // the stream does not say its length
+      array.decode(chunk, ends_with_crc32c_ ? original : stored, ignored);  // the stream does not say its length
       result.stored.assign(zlib.begin(), zlib.end());
       return result;
     }
@@ -235,7 +241,7 @@ std::optional<encoded_chunk> chunk_plan::copied(const zarr_array& array, std::ve
       [[fallthrough]];
     case check::decode: {
       zarr::element_buffer ignored;
-      array.decode(ends_with_crc32c_ ? original : stored, ignored);  // refuses other lengths
+      array.decode(chunk, ends_with_crc32c_ ? original : stored, ignored);  // refuses other lengths
       break;
     }
   }
@@ -243,9 +249,9 @@ std::optional<encoded_chunk> chunk_plan::copied(const zarr_array& array, std::ve
   return result;
 }
 
-encoded_chunk chunk_plan::recoded(const zarr_array& array, std::vector<std::byte> stored) const {
+encoded_chunk chunk_plan::recoded(const source_array& array, const array::extents& chunk, std::vector<std::byte> stored) const {
   zarr::element_buffer values;
-  array.decode(std::move(stored), values);
+  array.decode(chunk, std::move(stored), values);
   return encode(std::move(values.data));
 }
 

@@ -34,14 +34,15 @@ struct encoded_chunk {
 class chunk_plan {
  public:
   // For a dataset in chunks whose values have a fixed length.
-  chunk_plan(const zarr::zarr_array& array, const store_node& node, const dataset_spec& form, const export_options& options);
+  chunk_plan(const conversion::source_array& array, const store_node& node, const dataset_spec& form,
+             const export_options& options);
 
   // In the order of encoding; libhdf5 needs none of them to write.
   const std::vector<hdf5::filter>& filters() const noexcept { return filters_; }
   outcome expected_outcome() const noexcept { return !copies_ ? outcome::recoded : frames_ ? outcome::rewrapped : outcome::raw; }
 
   // Callable from several threads, each with an array of its own. Throws store_error, not_supported and corrupt_chunk.
-  encoded_chunk make(const zarr::zarr_array& array, std::vector<std::byte> stored) const;
+  encoded_chunk make(const conversion::source_array& array, const array::extents& chunk, std::vector<std::byte> stored) const;
   // Like make(), for elements as element_buffer has them.
   encoded_chunk encode(std::vector<std::byte> elements) const;
 
@@ -55,12 +56,13 @@ class chunk_plan {
   // How the length of a copied chunk is checked: HDF5 before 2.2 gives readers what lies in memory after a short one.
   enum class check { size, gzip, zstd, blosc, lz4, zlib_in_blosc, decode };
 
-  void plan_copy(const zarr::zarr_array& array, const store_node& node, bool standard);
+  void plan_copy(const conversion::source_array& array, const store_node& node, bool standard);
   void add(H5Z_filter_t id, const char* name, std::vector<unsigned> values);
-  bool packs(const zarr::zarr_array& array, const text::json& configuration);
+  bool packs(const conversion::source_array& array, const text::json& configuration);
   void choose_filters(const text::json& codecs, const export_options& options);
-  std::optional<encoded_chunk> copied(const zarr::zarr_array& array, std::vector<std::byte>& stored) const;
-  encoded_chunk recoded(const zarr::zarr_array& array, std::vector<std::byte> stored) const;
+  std::optional<encoded_chunk> copied(const conversion::source_array& array, const array::extents& chunk,
+                                      std::vector<std::byte>& stored) const;
+  encoded_chunk recoded(const conversion::source_array& array, const array::extents& chunk, std::vector<std::byte> stored) const;
 
   const dataset_spec& spec_;
   std::vector<hdf5::filter> filters_;

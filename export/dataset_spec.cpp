@@ -14,7 +14,7 @@
 
 namespace zarrbits::exporting {
 
-using zarr::zarr_array;
+using conversion::source_array;
 using zarr::zarr_kind;
 
 namespace {
@@ -78,7 +78,8 @@ array::extents array_types(const store_node& node, const spec_rules& rules) {
   return extents;
 }
 
-void find_type(dataset_spec& f, const zarr_array& array, const store_node& node, const spec_rules& rules, array::extents& chunk) {
+void find_type(dataset_spec& f, const source_array& array, const store_node& node, const spec_rules& rules,
+               array::extents& chunk) {
   const zarr::zarr_type& type = array.type();
   f.element = element_spec(type, node, rules);
   if (f.element.kind == type_kind::bytes && type.kind == zarr_kind::unsigned_integer && type.size == 1) {
@@ -121,7 +122,7 @@ const text::json& codecs_of_chunks(const store_node& node) {
   return codecs.is_array() ? metadata::inner_codecs(codecs) : no_codecs;
 }
 
-bool must_write_fill(const zarr_array& array, const dataset_spec& form) {
+bool must_write_fill(const source_array& array, const dataset_spec& form) {
   if (form.null || form.type().holds_references()) return false;
   const zarr::element_buffer& fill = array.fill();
   if (array.type().variable()) return !fill.strings[0].empty();
@@ -151,7 +152,7 @@ array::extents max_dims_of(const store_node& node, const array::extents& dims) {
   return max_dims;
 }
 
-dataset_spec dataset_spec_of(const zarr_array& array, const store_node& node, const spec_rules& rules) {
+dataset_spec dataset_spec_of(const source_array& array, const store_node& node, const spec_rules& rules) {
   dataset_spec f;
   f.dims = array.shape();
   array::extents chunk = array.chunk_shape();

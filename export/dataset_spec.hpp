@@ -5,10 +5,10 @@
 #ifndef ZARRBITS_EXPORT_DATASET_SPEC_HPP
 #define ZARRBITS_EXPORT_DATASET_SPEC_HPP
 
+#include "convert/from_zarr/source_array.hpp"
 #include "export/store_node.hpp"
 #include "export/type_spec.hpp"
 #include "export/value_writer.hpp"
-#include "zarr/read/zarr_reader.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -33,11 +33,11 @@ struct dataset_spec {
 std::size_t characters_of(const store_node& node, const spec_rules& rules);
 
 // Throws unsupported_in_hdf5.
-dataset_spec dataset_spec_of(const zarr::zarr_array& array, const store_node& node, const spec_rules& rules);
+dataset_spec dataset_spec_of(const conversion::source_array& array, const store_node& node, const spec_rules& rules);
 
 // True if HDF5 cannot have the array's fill value, so chunks that were never written must be: files opened for reading have none
 // of variable length (libhdf5 wants to write it), and netCDF's characters have one for all of a text.
-bool must_write_fill(const zarr::zarr_array& array, const dataset_spec& form);
+bool must_write_fill(const conversion::source_array& array, const dataset_spec& form);
 
 // The extents of a dataspace, from the note "maxshape" if there is one. Throws unsupported_in_hdf5.
 array::extents max_dims_of(const store_node& node, const array::extents& dims);

@@ -83,7 +83,7 @@ void dimension_scales::define_noted(std::size_t g) {
 
 // A text of fixed length without dimensions has one for its characters.
 bool dimension_scales::names_dimensions(const tree_node& n) const {
-  if (n.shape.empty()) return rules_.netcdf_types && characters_of(read_store_node(n.folder), rules_) > 0;
+  if (n.shape.empty()) return rules_.netcdf_types && characters_of(read_node(n), rules_) > 0;
   return !std::all_of(n.dimensions.begin(), n.dimensions.end(), is_unnamed);
 }
 
@@ -110,7 +110,7 @@ void dimension_scales::name_all(std::size_t i, const store_node& node) {
 }
 
 void dimension_scales::find_dimensions(std::size_t i) {
-  const store_node node = read_store_node(tree_.nodes[i].folder);
+  const store_node node = read_node(tree_.nodes[i]);
   if (node.note("null_dataspace") == true) {
     const text::json& noted = node.note("attribute_values");
     if (noted.is_object() && noted.contains("NAME")) without_dataspace_.emplace(tree_.nodes[i].path, i);

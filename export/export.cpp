@@ -7,6 +7,10 @@
 #include <zarrbits/source_name.hpp>
 
 #include "compressors/buffer.hpp"
+#include "convert/concat/joined_parts.hpp"
+#include "convert/from_zarr/join_stores.hpp"
+#include "convert/from_zarr/store_source.hpp"
+#include "convert/pipeline/joining_order.hpp"
 #include "export/file_writer.hpp"
 #include "export/property_lists.hpp"
 #include "hdf5/created_file.hpp"
@@ -26,9 +30,11 @@
 #include <bit>
 #include <chrono>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace zarrbits::exporting {
 
@@ -92,9 +98,40 @@ void refuse_target_in_store(const std::string& store, const std::string& target)
   throw error(errc::refused, "the target \"" + target + "\" lies in the store; choose another target", {target});
 }
 
-// `opened_store`: the store that `root` is in.
+// What a conversion of the stores reads.
+convert_options conversion_of(const export_options& options) {
+  convert_options result;
+  result.source = options.store;
+  result.concat = options.concat;
+  result.remote = options.remote;
+  result.include = options.include;
+  result.exclude = options.exclude;
+  result.external = options.external;
+  result.keep_going = options.keep_going;
+  result.memory = options.memory;
+  result.note = options.note;
+  return result;
+}
+
+// Joined arrays must be arrays of the file: of one that a sequence is made of, the parts would be lost.
+void require_joined_in(const store_tree& tree, const conversion::source_nodes& joined) {
+  std::set<std::string> arrays;
+  for (const tree_node& n : tree.nodes) {
+    if (n.joined) arrays.insert(n.joined->path);
+  }
+  for (const conversion::source_node& node : joined.nodes) {
+    if (node.joined && node.selected && !arrays.contains(node.path))
+      throw error(errc::unsupported,
+                  "\"" + node.path +
+                      "\" is a member of one dataset in an HDF5 file, and is not joined there; omit it with "
+                      "`exclude`, or use a target such as OUT.zarr",
+                  {node.path});
+  }
+}
+
+// `opened_store`: the store that `root` is in. `joined`: of several stores, the nodes.
 void write_file(const zarr::atomic_file& target, const zarr::store_folder& opened_store, const zarr::store_folder& root,
-                const export_options& options, export_report& report) {
+                const conversion::source_nodes& joined, const export_options& options, export_report& report) {
   const auto report_progress = [&](const std::string& path) {
     if (options.progress) options.progress(path, 0, 0);
   };
@@ -102,7 +139,8 @@ void write_file(const zarr::atomic_file& target, const zarr::store_folder& opene
   const auto is_link = [&](const text::json& link) {
     return leads_to_a_file(link, options.target) && !(wants_netcdf(options) && link.value("kind", text::json()) == "external");
   };
-  store_tree tree = read_tree(root, opened_store, options.include, options.exclude, is_link, report_progress);
+  store_tree tree = read_tree(root, opened_store, joined.nodes, options.include, options.exclude, is_link, report_progress);
+  require_joined_in(tree, joined);
   report.netcdf = wants_netcdf(options) || (!options.netcdf && looks_like_netcdf(tree));
   const std::vector<std::byte> user_block = user_block_of(read_store_node(root));
   const bool has_block = is_block_size(user_block.size());
@@ -135,6 +173,17 @@ void check_options(const export_options& options) {
   if (io::is_object_store(options.target) || options.target.find("://") != std::string::npos)
     throw error(errc::invalid_option, "a file is written to a local disk, not to \"" + options.target +
                                           "\"; write it to a disk, and upload it from there");
+  if (options.concat && (options.concat->is_new || options.concat->append))
+    throw error(
+        errc::invalid_option,
+        "an HDF5 file is written from Zarr stores that are joined along a dimension of theirs; remove `is_new` and `append`");
+  for (const std::string& name : conversion::given_sources(options.store, options.concat)) {
+    if (options.concat && !zarr::is_read_as_store(name, true))
+      throw error(errc::invalid_option,
+                  "values of several files become a Zarr store, and not an HDF5 file, and \"" + name +
+                      "\" is not a Zarr store; use a target such as OUT.zarr, and export that, or `references`",
+                  {name});
+  }
   const int max_level = options.filter == export_filter::zstd ? 22 : 9;
   if (options.filter != export_filter::none && (options.level < 1 || options.level > max_level))
     throw error(errc::invalid_option,
@@ -149,22 +198,43 @@ void check_options(const export_options& options) {
 
 export_report export_store(const export_options& requested) {
   check_options(requested);
-  const export_options& options = requested;
+  export_options options = requested;
   const auto begun = std::chrono::steady_clock::now();
   const hdf5::silence quiet;
   export_report report;
   report.store = options.store;
   report.target = options.target;
   zarr::as_public_errors(options.store, options.target, errc::damaged_source, [&] {
-    remote::init_s3({}, options.store, options.remote, options.warning);
-    zarr::probe_source(options.store, options.remote);
+    const std::vector<std::string> names = conversion::given_sources(options.store, options.concat);
+    remote::init_s3(options.concat ? options.concat->sources : std::vector<std::string>(), options.store, options.remote,
+                    options.warning);
+    for (const std::string& name : names) {
+      zarr::probe_source(name, options.remote);
+      exporting::refuse_target_in_store(split_source(name).file, options.target);
+    }
+    conversion::source_nodes joined;
+    if (options.concat) {
+      convert_options source = exporting::conversion_of(options);
+      conversion::order_stores(source);
+      joined = conversion::read_nodes(source, [&](const std::string& path) {
+        if (options.progress) options.progress(path, 0, 0);
+      });
+      options.store = source.source;
+      report.store = options.store;
+      report.sources = joined.sources;
+    }
     const source_name store = split_source(options.store);
-    exporting::refuse_target_in_store(store.file, options.target);
     zarr::store_folder opened_store =
-        zarr::open_store(store.file, options.remote, io::allowed_paths({store.file}, options.sources), options.memory / 4,
+        zarr::open_store(store.file, options.remote, io::allowed_paths({store.file}, options.external), options.memory / 4,
                          zarr::access_pattern::sparse);
     opened_store.max_string_bytes = options.memory / 4;
-    const std::uint64_t initial_state = zarr::fingerprint(opened_store);
+    if (!options.concat) joined.roots = {opened_store};
+    const auto state = [&] {
+      std::uint64_t sum = 0;
+      for (const zarr::store_folder& root : joined.roots) sum = sum * 31 + zarr::fingerprint(root);
+      return sum;
+    };
+    const std::uint64_t initial_state = state();
     zarr::store_writer_options target_options;
     target_options.target =
         options.overwrite ? zarr::store_writer_options::if_exists::replace : zarr::store_writer_options::if_exists::refuse;
@@ -173,18 +243,20 @@ export_report export_store(const export_options& requested) {
     zarr::atomic_file target(options.target, zarr::unfinished_name(options.target), target_options,
                              {"an HDF5 file", hdf5::is_hdf5_file});
     try {
-      exporting::write_file(target, opened_store, zarr::node_at(opened_store, store.object), options, report);
+      exporting::write_file(target, opened_store, zarr::node_at(opened_store, store.object), joined, options, report);
     } catch (const compressors::corrupt_chunk& e) {
       throw error(errc::damaged_source,
                   "\"" + options.store + "\" is damaged: " + e.what() + "; leave such chunks out with `keep_going`",
                   {options.store});
+    } catch (const conversion::unrepresentable_value& e) {
+      throw error(errc::not_joinable, std::string("the stores cannot be joined: ") + e.what(), {options.store});
     } catch (const text::json::exception& e) {
       throw error(errc::damaged_source, "the metadata of \"" + options.store + "\" is invalid: " + e.what(), {options.store});
     } catch (const hdf5::failure& e) {
       throw error(errc::io_failed, "cannot write \"" + options.target + "\": " + e.what() + exporting::remedy_for(e.what()),
                   {options.target});
     }
-    if (zarr::fingerprint(opened_store) != initial_state)
+    if (state() != initial_state)
       throw error(
           errc::changed,
           "the store \"" + options.store + "\" was changed while it was exported; export it when no other process writes to it",

@@ -5,6 +5,7 @@
 #include <zarrbits/export.hpp>
 #include <zarrbits/version.hpp>
 
+#include "convert/concat/join_files.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 
@@ -16,6 +17,7 @@
 namespace zarrbits {
 
 bool export_report::has_losses() const noexcept {
+  if (std::any_of(sources.begin(), sources.end(), [](const joined_source& s) { return s.left_out; })) return true;
   return std::any_of(objects.begin(), objects.end(),
                      [](const exported_object& o) { return o.outcome == outcome::skipped || !o.lost_chunks.empty(); });
 }
@@ -47,6 +49,7 @@ std::string export_report::report_json(std::optional<int> exit_status) const {
                  {"store", text::escape_name(store)},
                  {"target", text::escape_name(target)},
                  {"netcdf", netcdf}};
+  if (!sources.empty()) conversion::add_sources(report, sources);
   if (exit_status) report["exit_status"] = *exit_status;
   report["file_bytes"] = file_bytes;
   report["seconds"] = seconds;

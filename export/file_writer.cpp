@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/file_writer.hpp"
 
-#include "codecs/codec_chain.hpp"
 #include "export/attribute_values.hpp"
 #include "export/chunk_plan.hpp"
 #include "export/link_order.hpp"
@@ -22,8 +21,8 @@
 
 namespace zarrbits::exporting {
 
+using conversion::source_array;
 using text::escape_name;
-using zarr::zarr_array;
 using kind_type = tree_node::kind_type;
 
 namespace {
@@ -76,7 +75,7 @@ std::string reason_to_skip(bool keep_going, const std::string& path, F&& write) 
 bool has_times_without_units(const tree_node& n) {
   if (n.kind != kind_type::array) return false;
   try {
-    cf_time_attributes(zarr::parse_type(metadata::data_type_of(read_store_node(n.folder).document)));
+    cf_time_attributes(zarr::parse_type(metadata::data_type_of(read_node(n).document)));
     return false;
   } catch (const unsupported_in_hdf5&) {
     return true;
@@ -145,7 +144,7 @@ void file_writer::run() {
 }
 
 void file_writer::order_links(const tree_node& n) {
-  const link_order order(read_store_node(n.folder));
+  const link_order order(read_node(n));
   order.apply(hdf5::handle(H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a group"));
 }
 
@@ -207,7 +206,7 @@ void file_writer::create_all() {
       continue;
     }
     if (options_.progress) options_.progress(escape_name(n.path), 0, 0);
-    if (n.kind == kind_type::array && is_reference(read_store_node(n.folder))) {
+    if (n.kind == kind_type::array && is_reference(read_node(n))) {
       deferred.push_back(i);
       continue;
     }
@@ -221,7 +220,7 @@ void file_writer::create_all() {
       n.is_created = true;
     });
     if (!reason.empty()) skip(entry_of(i), reason);
-    if (n.kind == kind_type::group && n.is_created) create_named_types(i, read_store_node(n.folder));
+    if (n.kind == kind_type::group && n.is_created) create_named_types(i, read_node(n));
   }
   for (const std::size_t i : deferred) {
     const std::string reason = reason_to_skip(true, tree_.nodes[i].path, [&] {
@@ -286,7 +285,7 @@ hdf5::handle file_writer::dataset(const tree_node& n, const type_spec& type, con
           "create a dataset"};
 }
 
-void file_writer::set_fill(hid_t properties, const zarr_array& array, const dataset_spec& form) {
+void file_writer::set_fill(hid_t properties, const source_array& array, const dataset_spec& form) {
   value_arena arena(1U << 20);
   const type_spec& type = form.type();
   std::vector<std::byte> value(type.size, std::byte{0});
@@ -310,7 +309,7 @@ void file_writer::set_fill(hid_t properties, const zarr_array& array, const data
   hdf5::check(H5Pset_fill_value(properties, type.memory, value.data()), "set the fill value");
 }
 
-void file_writer::warn_of_chunks(const tree_node& n, const zarr_array& array, const dataset_spec& form) const {
+void file_writer::warn_of_chunks(const tree_node& n, const source_array& array, const dataset_spec& form) const {
   std::uint64_t bytes = std::max<std::uint64_t>(form.element.size, 1);
   for (const std::uint64_t extent : array.chunk_shape()) {
     if (__builtin_mul_overflow(bytes, extent, &bytes)) return;  // it is refused
@@ -324,14 +323,14 @@ void file_writer::warn_of_chunks(const tree_node& n, const zarr_array& array, co
 
 void file_writer::create_dataset(std::size_t index) {
   const tree_node& n = tree_.nodes[index];
-  const store_node node = read_store_node(n.folder);
+  const store_node node = read_node(n);
   const hdf5::handle properties = make_property_list(H5P_DATASET_CREATE);
   if (!node.is_array) {
     const grouped_spec f = grouped_spec_of(n.folder, node, rules_);
     (void)dataset(n, f.type, f.dims, f.max_dims, f.chunk, false, properties);
     return;
   }
-  const zarr_array array(n.folder, codecs::make_decoder);
+  const source_array array = open_array(n);
   const dataset_spec f = dataset_spec_of(array, node, rules_);
   warn_of_chunks(n, array, f);
   if (rules_.netcdf_types) cf_time_attributes(array.type());  // or it has none
@@ -357,7 +356,7 @@ void file_writer::write_dataset(std::size_t index, bool with_references) {
   if (!n.is_created || (n.kind != kind_type::array && n.kind != kind_type::grouped)) return;
   exported_object& entry = entry_of(index);
   const std::string reason = reason_to_skip(options_.keep_going, n.path, [&] {
-    const store_node node = read_store_node(n.folder);
+    const store_node node = read_node(n);
     if (node.is_array) return write_array(n, node, entry, with_references);
     const grouped_spec f = grouped_spec_of(n.folder, node, rules_);
     if (f.type.holds_references() != with_references) return;
@@ -372,7 +371,7 @@ void file_writer::write_dataset(std::size_t index, bool with_references) {
 }
 
 void file_writer::write_array(tree_node& n, const store_node& node, exported_object& entry, bool with_references) {
-  const zarr_array array(n.folder, codecs::make_decoder);
+  const source_array array = open_array(n);
   const dataset_spec f = dataset_spec_of(array, node, rules_);
   if (f.type().holds_references() != with_references || f.null) return;
   const hdf5::handle dataset = open(n);
@@ -383,7 +382,7 @@ void file_writer::write_array(tree_node& n, const store_node& node, exported_obj
   written_chunks written;
   if (!f.chunk.empty() && f.same_layout) {
     const chunk_plan recipe(array, node, f, options_);
-    written = write_chunks(dataset, n.folder, f, recipe, options_, on_progress);
+    written = write_chunks(dataset, array, f, recipe, options_, on_progress);
     entry.outcome = written.any_recoded ? outcome::recoded : recipe.expected_outcome();
   } else {
     written = write_values(dataset, array, f, options_, references_, on_progress);
@@ -404,7 +403,7 @@ void file_writer::write_array(tree_node& n, const store_node& node, exported_obj
 void file_writer::create_links(std::size_t index) {
   const tree_node& n = tree_.nodes[index];
   if (n.kind != kind_type::group || !n.is_created) return;
-  const store_node node = read_store_node(n.folder);
+  const store_node node = read_node(n);
   const text::json& skipped = node.note("skipped");
   if (skipped.is_object()) {
     for (const auto& item : skipped.items()) {
@@ -499,7 +498,7 @@ void file_writer::attributes_of(std::size_t index) {
     H5Eclear2(H5E_DEFAULT);
     if (!n.is_created) return skip(entry_of(index), "its type is not in the file");
   }
-  store_node node = read_store_node(n.folder);
+  store_node node = read_node(n);
   if (index == 0 && tree_.nodes.size() > 1 && (node.is_array || tree_.nodes[1].folder.path() == n.folder.path())) return;
   for (const detail::attribute_remark& r : node.remarks) {
     exported_object& e = report_.objects.emplace_back();
@@ -511,7 +510,7 @@ void file_writer::attributes_of(std::size_t index) {
   }
   const hdf5::handle object = open(n);
   if (!node.is_array) return put_attributes(object, n.path, node.attributes, node.notes, nullptr, false, false);
-  const zarr_array array(n.folder, codecs::make_decoder);
+  const source_array array = open_array(n);
   exported_object attribute;
   attribute.path = escape_name(n.path);
   attribute.kind = object_kind::attribute;
@@ -530,7 +529,7 @@ void file_writer::attributes_of(std::size_t index) {
   if (!names.empty()) write_labels(object, names);
 }
 
-void file_writer::add_attributes_of_type(const zarr_array& array, store_node& node, exported_object attribute) {
+void file_writer::add_attributes_of_type(const source_array& array, store_node& node, exported_object attribute) {
   if (array.type().kind == zarr::zarr_kind::boolean && rules_.netcdf && !node.attributes.contains("dtype") &&
       !node.note("attribute_values").contains("dtype"))
     node.attributes["dtype"] = "bool";  // as xarray says it in netCDF

@@ -35,12 +35,12 @@ class file_writer {
   void create_all();
   void create_group(tree_node& n);
   void create_dataset(std::size_t index);
-  void warn_of_chunks(const tree_node& n, const zarr::zarr_array& array, const dataset_spec& form) const;
+  void warn_of_chunks(const tree_node& n, const conversion::source_array& array, const dataset_spec& form) const;
   void commit_type(hid_t group, const std::string& name, const text::json& note, const std::string& path);
   void create_named_types(std::size_t index, const store_node& node);
   hdf5::handle dataset(const tree_node& n, const type_spec& type, const array::extents& dims, const array::extents& max_dims,
                        const array::extents& chunk, bool null, hid_t properties);
-  void set_fill(hid_t properties, const zarr::zarr_array& array, const dataset_spec& form);
+  void set_fill(hid_t properties, const conversion::source_array& array, const dataset_spec& form);
   void write_dataset(std::size_t index, bool with_references);
   void write_array(tree_node& n, const store_node& node, exported_object& entry, bool with_references);
   void create_links(std::size_t index);
@@ -50,7 +50,7 @@ class file_writer {
   void put_attributes(hid_t object, const std::string& path, const text::json& attributes, const text::json& notes,
                       const zarr::zarr_type* array, bool big_endian, bool is_scale);
   // Adds what netCDF's programs need to know about a type that netCDF does not have.
-  void add_attributes_of_type(const zarr::zarr_array& array, store_node& node, exported_object attribute);
+  void add_attributes_of_type(const conversion::source_array& array, store_node& node, exported_object attribute);
   // Reports an object that is left out of the file.
   void skip(exported_object& entry, const std::string& reason);
   void remove(tree_node& n);

@@ -6,12 +6,12 @@
 
 namespace zarrbits::exporting {
 
-using zarr::zarr_array;
+using conversion::source_array;
 
 namespace {
 
 // The elements of a chunk in the array; the last one may reach over the edge, as far as it likes.
-array::box box_of(const zarr_array& array, const regridder::chunk_index& chunk) {
+array::box box_of(const source_array& array, const regridder::chunk_index& chunk) {
   array::box b;
   for (std::size_t d = 0; d < chunk.size(); ++d) {
     b.first.push_back(array.grid(d).start(chunk[d]));
@@ -22,7 +22,7 @@ array::box box_of(const zarr_array& array, const regridder::chunk_index& chunk) 
 
 }  // namespace
 
-regridder::regridder(const zarr_array& array, const dataset_spec& form, std::vector<chunk_index> stored, std::uint64_t memory)
+regridder::regridder(const source_array& array, const dataset_spec& form, std::vector<chunk_index> stored, std::uint64_t memory)
     : grid_{array.shape(), array.shape()}, stored_(std::move(stored)) {
   std::copy_n(form.chunk.begin(), std::min(form.chunk.size(), grid_.rank()), grid_.chunk.begin());
   const std::size_t part_bytes = sizeof parts_[0] + 16 + 8 * grid_.rank(),
@@ -35,7 +35,7 @@ regridder::regridder(const zarr_array& array, const dataset_spec& form, std::vec
   first_.push_back(parts_.size());
 }
 
-void regridder::add_parts(const zarr_array& array, std::size_t stored, std::size_t max_parts) {
+void regridder::add_parts(const source_array& array, std::size_t stored, std::size_t max_parts) {
   const array::box chunks = grid_.chunks_over(box_of(array, stored_[stored]));
   if (array::product(chunks.shape) > max_parts - parts_.size())
     throw zarr::not_supported("an array whose chunks cannot be listed in `memory`; increase it");
@@ -48,7 +48,7 @@ std::vector<regridder::chunk_index> regridder::chunks() const {
   return result;
 }
 
-std::optional<std::vector<std::byte>> regridder::elements(const zarr_array& array, std::size_t number,
+std::optional<std::vector<std::byte>> regridder::elements(const source_array& array, std::size_t number,
                                                           std::uint64_t& stored) const {
   const std::size_t size = array.type().size;
   const array::box target{grid_.start(parts_[first_[number]].first), grid_.chunk};

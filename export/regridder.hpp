@@ -7,7 +7,6 @@
 
 #include "array/chunk_grid.hpp"
 #include "export/dataset_spec.hpp"
-#include "zarr/read/zarr_reader.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,21 +18,23 @@ namespace zarrbits::exporting {
 
 class regridder {
  public:
-  using chunk_index = zarr::zarr_array::chunk_index;
+  using chunk_index = array::extents;
 
   // `stored`: the chunks of the array that exist. Throws zarr::not_supported if the list of parts takes more than
   // `memory`.
-  regridder(const zarr::zarr_array& array, const dataset_spec& form, std::vector<chunk_index> stored, std::uint64_t memory);
+  regridder(const conversion::source_array& array, const dataset_spec& form, std::vector<chunk_index> stored,
+            std::uint64_t memory);
 
   // The chunks of the dataset that have something of these, in order.
   std::vector<chunk_index> chunks() const;
   // The elements of one of them, by its number; those that are in no chunk have the fill value. Empty if no chunk is there any
   // more. Adds the size of the stored chunks that begin in it to `stored`. Callable from several threads, each with an array of
   // its own. Throws store_error.
-  std::optional<std::vector<std::byte>> elements(const zarr::zarr_array& array, std::size_t number, std::uint64_t& stored) const;
+  std::optional<std::vector<std::byte>> elements(const conversion::source_array& array, std::size_t number,
+                                                 std::uint64_t& stored) const;
 
  private:
-  void add_parts(const zarr::zarr_array& array, std::size_t stored, std::size_t max_parts);
+  void add_parts(const conversion::source_array& array, std::size_t stored, std::size_t max_parts);
 
   array::chunk_grid grid_;  // of the dataset, in the dimensions of the array
   std::vector<chunk_index> stored_;

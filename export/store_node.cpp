@@ -22,8 +22,9 @@ const text::json& store_node::note(const char* key) const {
   return entry == notes.end() ? nothing : *entry;
 }
 
-store_node read_store_node(const zarr::store_folder& folder) {
-  zarr::stored_node stored = zarr::read_stored_node(folder);
+store_node read_store_node(const zarr::store_folder& folder) { return store_node_of(zarr::read_stored_node(folder)); }
+
+store_node store_node_of(zarr::stored_node stored) {
   store_node node;
   node.is_array = stored.kind == metadata::node_kind::array;
   node.document = std::move(stored.document);

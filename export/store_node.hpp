@@ -6,7 +6,7 @@
 #define ZARRBITS_EXPORT_STORE_NODE_HPP
 
 #include "text/json_text.hpp"
-#include "zarr/read/store_reader.hpp"
+#include "zarr/read/zarr_reader.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -26,6 +26,7 @@ struct store_node {
   const text::json& note(const char* key) const;  // null if absent
 };
 
+store_node store_node_of(zarr::stored_node stored);
 // Throws zarr::store_error.
 store_node read_store_node(const zarr::store_folder& folder);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/store_tree.hpp"
 
+#include "codecs/codec_chain.hpp"
+#include "convert/from_zarr/join_stores.hpp"
 #include "export/grouped_dataset.hpp"
 #include "export/hdmf_notes.hpp"
 #include "export/link_order.hpp"
@@ -69,14 +71,15 @@ void replace_links(store_tree& tree, const std::vector<noted_link>& links) {
 void select(store_tree& tree, const std::vector<noted_link>& links) {
   text::selection& selection = tree.selection;
   replace_links(tree, links);
-  if (selection.matches_all()) return;
+  const auto is_omitted = [](const tree_node& n) { return n.joined && !n.joined->selected; };  // it differs between the stores
+  if (selection.matches_all() && std::none_of(tree.nodes.begin(), tree.nodes.end(), is_omitted)) return;
   std::set<std::size_t> with_links;
   for (const noted_link& link : links) {
     if (selection.matches(text::escape_name(link.path))) with_links.insert(link.group);
   }
   std::vector<bool> keep(tree.nodes.size());
   for (std::size_t i = 0; i < keep.size(); ++i) {
-    keep[i] = selection.matches(text::escape_name(tree.nodes[i].path)) || with_links.contains(i);
+    keep[i] = (selection.matches(text::escape_name(tree.nodes[i].path)) && !is_omitted(tree.nodes[i])) || with_links.contains(i);
   }
   std::erase_if(tree.unnamed, [&](const left_out& omitted) { return !selection.matches(omitted.path); });
   selection.require_all_matched();
@@ -130,6 +133,16 @@ bool leads_to_a_file(const text::json& link, const std::string& target) {
   return fs::exists(folder / file, e) || fs::exists(folder / file.filename(), e);
 }
 
+store_node read_node(const tree_node& n) {
+  if (!n.joined) return read_store_node(n.folder);
+  return store_node_of({metadata::node_kind::array, n.joined->document, n.joined->remarks});
+}
+
+conversion::source_array open_array(const tree_node& n) {
+  return n.joined ? conversion::open_source_array(*n.joined)
+                  : conversion::source_array(zarr::zarr_array(n.folder, codecs::make_decoder));
+}
+
 std::string last_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 void normalize_names(store_tree& tree) {
@@ -140,10 +153,23 @@ void normalize_names(store_tree& tree) {
   }
 }
 
-store_tree read_tree(const store_folder& root, const store_folder& store, const std::vector<std::string>& include,
-                     const std::vector<std::string>& exclude, const std::function<bool(const text::json& link)>& is_link,
+store_tree read_tree(const store_folder& root, const store_folder& store, const std::vector<conversion::source_node>& joined,
+                     const std::vector<std::string>& include, const std::vector<std::string>& exclude,
+                     const std::function<bool(const text::json& link)>& is_link,
                      const std::function<void(const std::string& path)>& report_progress) {
   store_tree tree;
+  std::map<std::string, std::shared_ptr<const conversion::source_node>> joined_arrays;  // by their paths in the first store
+  for (const conversion::source_node& node : joined) {
+    if (node.is_array)
+      joined_arrays.emplace(root.path() + (root.path().empty() ? node.path.substr(1)
+                                           : node.path == "/"  ? ""
+                                                               : node.path),
+                            std::make_shared<conversion::source_node>(node));
+  }
+  const auto find_joined = [&](const store_folder& folder) {
+    const auto entry = joined_arrays.find(folder.path());
+    return entry == joined_arrays.end() ? nullptr : entry->second;
+  };
   const auto note_of_root = [&](const store_node& node) {
     if (node.note("convention").is_string()) tree.convention = node.note("convention").get<std::string>();
     const text::json& selection = node.note("selection");
@@ -168,7 +194,8 @@ store_tree read_tree(const store_folder& root, const store_folder& store, const 
     if (!is_link_name(name)) name = "data";
     tree.nodes.push_back({root, tree_node::kind_type::group, "/", 0});
     tree_node n{root, tree_node::kind_type::grouped, "/" + name, 0};
-    if (top.is_array) describe_array(n, top);
+    n.joined = find_joined(root);
+    if (top.is_array) describe_array(n, read_node(n));
     tree.nodes.push_back(std::move(n));
     return tree;
   }
@@ -197,7 +224,8 @@ store_tree read_tree(const store_folder& root, const store_folder& store, const 
         noted_link* const link = &all_links[noted->second];
         if (!reason_not_to_read(child).empty()) continue;
         link->copy = tree_node{child, tree_node::kind_type::grouped, link->path, i};
-        if (const store_node node = read_store_node(child); node.is_array) describe_array(*link->copy, node);
+        link->copy->joined = find_joined(child);
+        if (const store_node node = read_node(*link->copy); node.is_array) describe_array(*link->copy, node);
         else if (!is_grouped_dataset(node)) link->copy.reset();
         continue;
       }
@@ -210,9 +238,10 @@ store_tree read_tree(const store_folder& root, const store_folder& store, const 
         tree.unnamed.push_back({path_below(path, text::escape_name(name)), reason});
         continue;
       }
-      const store_node node = read_store_node(child);
-      look_at(node);
       tree_node n{child, tree_node::kind_type::group, path_below(path, name), i};
+      n.joined = find_joined(child);
+      const store_node node = read_node(n);
+      look_at(node);
       if (depth_of(n.path) > max_group_depth) {
         tree.unnamed.push_back({n.path, "groups nested more than " + std::to_string(max_group_depth) + " deep"});
         continue;

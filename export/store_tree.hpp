@@ -5,6 +5,8 @@
 #ifndef ZARRBITS_EXPORT_STORE_TREE_HPP
 #define ZARRBITS_EXPORT_STORE_TREE_HPP
 
+#include "convert/from_zarr/source_array.hpp"
+#include "convert/from_zarr/store_source.hpp"
 #include "export/store_node.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
@@ -13,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,13 +30,18 @@ struct tree_node {
   };
   zarr::store_folder folder;
   kind_type kind = kind_type::group;
-  std::string path;                          // in the file; bytes as HDF5 has them
-  std::size_t parent = 0;                    // the root is its own
-  std::vector<std::string> dimensions = {};  // of an array
-  std::vector<std::uint64_t> shape = {};     // of an array
-  bool is_created = false;                   // it is in the file
-  bool is_ordered = false;                   // a group that notes the order of its links
+  std::string path;                                            // in the file; bytes as HDF5 has them
+  std::size_t parent = 0;                                      // the root is its own
+  std::vector<std::string> dimensions = {};                    // of an array
+  std::vector<std::uint64_t> shape = {};                       // of an array
+  bool is_created = false;                                     // it is in the file
+  bool is_ordered = false;                                     // a group that notes the order of its links
+  std::shared_ptr<const conversion::source_node> joined = {};  // of an array of several stores: it, for all of them
 };
+
+// Throw zarr::store_error, and the latter zarr::not_supported.
+store_node read_node(const tree_node& n);
+conversion::source_array open_array(const tree_node& n);
 
 struct left_out {
   std::string path, reason;
@@ -54,8 +62,10 @@ bool leads_to_a_file(const text::json& link, const std::string& target);
 
 // Nodes that the notes of their group call links are left out if `is_link` is true for the note: their targets are elsewhere.
 // Throws store_error.
-// `store`: the store that `root` is a node of. Throws zarrbits::error if a pattern matches nothing.
-store_tree read_tree(const zarr::store_folder& root, const zarr::store_folder& store, const std::vector<std::string>& include,
+// `store`: the store that `root` is a node of. `joined`: of several stores, all nodes. Throws zarrbits::error if a pattern
+// matches nothing.
+store_tree read_tree(const zarr::store_folder& root, const zarr::store_folder& store,
+                     const std::vector<conversion::source_node>& joined, const std::vector<std::string>& include,
                      const std::vector<std::string>& exclude, const std::function<bool(const text::json& link)>& is_link,
                      const std::function<void(const std::string& path)>& report_progress);
 

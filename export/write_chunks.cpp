@@ -2,7 +2,6 @@
 #include "export/write_chunks.hpp"
 
 #include "array/box.hpp"
-#include "codecs/codec_chain.hpp"
 #include "export/regridder.hpp"
 #include "text/format.hpp"
 
@@ -19,19 +18,19 @@
 
 namespace zarrbits::exporting {
 
-using zarr::zarr_array;
-using chunk_index = zarr_array::chunk_index;
+using conversion::source_array;
+using chunk_index = array::extents;
 
 namespace {
 
-// Throws corrupt_chunk with the position; the caller adds the array.
-[[noreturn]] void refuse(const chunk_index& chunk, const std::string& reason) {
-  std::string place;
-  for (const std::uint64_t index : chunk) place += (place.empty() ? "" : "/") + std::to_string(index);
-  throw compressors::corrupt_chunk("chunk " + (place.empty() ? "0" : place) + ": " + reason);
+// Throws corrupt_chunk with the position; the caller adds the array. `array`: null if the chunk is not one of its own.
+[[noreturn]] void refuse(const source_array* array, const chunk_index& chunk, const std::string& reason) {
+  const auto [store, index] = array ? array->find_source(chunk) : std::pair(std::string(), chunk);
+  throw compressors::corrupt_chunk("chunk " + (index.empty() ? "0" : array::joined_text(index, '/')) +
+                                   (store.empty() ? "" : " in \"" + store + "\"") + ": " + reason);
 }
 
-std::vector<chunk_index> existing_chunks(const zarr_array& array, std::uint64_t memory) {
+std::vector<chunk_index> existing_chunks(const source_array& array, std::uint64_t memory) {
   const std::uint64_t entry_bytes = 64 + 8 * array.shape().size();
   auto chunks = array.list_chunks(static_cast<std::size_t>(memory / entry_bytes));
   if (!chunks) {
@@ -44,7 +43,7 @@ std::vector<chunk_index> existing_chunks(const zarr_array& array, std::uint64_t 
 }
 
 // All chunks, in order: those that do not exist get the fill value.
-std::vector<chunk_index> all_chunks(const zarr_array& array, const dataset_spec& form, std::uint64_t memory) {
+std::vector<chunk_index> all_chunks(const source_array& array, const dataset_spec& form, std::uint64_t memory) {
   constexpr std::uint64_t max_bytes = std::uint64_t{4} << 30;
   const std::uint64_t count = array::product(array.chunks()),
                       bytes = array::saturating_mul(std::max<std::size_t>(form.type().size, 1), array::product(form.dims));
@@ -59,7 +58,7 @@ std::vector<chunk_index> all_chunks(const zarr_array& array, const dataset_spec&
   return chunks;
 }
 
-zarr::element_buffer filled(const zarr_array& array, std::size_t elements) {
+zarr::element_buffer filled(const source_array& array, std::size_t elements) {
   zarr::element_buffer values;
   const zarr::element_buffer& fill = array.fill();
   if (array.type().variable()) {
@@ -72,12 +71,12 @@ zarr::element_buffer filled(const zarr_array& array, std::size_t elements) {
 }
 
 // The size of the longest chunk of an array whose values have a fixed length.
-std::uint64_t bytes_of_longest(const zarr_array& array) {
+std::uint64_t bytes_of_longest(const source_array& array) {
   return std::min(array::saturating_mul(array.type().size, array::product(array.chunk_shape())), UINT64_MAX / 4);
 }
 
 // Where a chunk of the store begins in the dataset.
-std::vector<hsize_t> offset_of(const zarr_array& array, const chunk_index& chunk, std::size_t rank) {
+std::vector<hsize_t> offset_of(const source_array& array, const chunk_index& chunk, std::size_t rank) {
   std::vector<hsize_t> result(rank);
   for (std::size_t i = 0; i < std::min(rank, chunk.size()); ++i) result[i] = array.grid(i).start(chunk[i]);
   return result;
@@ -85,7 +84,7 @@ std::vector<hsize_t> offset_of(const zarr_array& array, const chunk_index& chunk
 
 // Some of the chunks' elements, as chunk_plan::encode() takes them; none if they are damaged, or if they are few: these are
 // encoded in the time of a trial.
-std::vector<std::vector<std::byte>> samples_of(const zarr_array& array, const std::vector<chunk_index>& chunks) {
+std::vector<std::vector<std::byte>> samples_of(const source_array& array, const std::vector<chunk_index>& chunks) {
   constexpr std::size_t min_chunks_for_trial = 32;
   std::vector<std::vector<std::byte>> samples;
   if (chunks.size() < min_chunks_for_trial) return samples;
@@ -94,7 +93,7 @@ std::vector<std::vector<std::byte>> samples_of(const zarr_array& array, const st
       auto stored = array.read_stored(chunks[i]);
       if (!stored) continue;
       zarr::element_buffer values;
-      array.decode(std::move(*stored), values);
+      array.decode(chunks[i], std::move(*stored), values);
       samples.push_back(std::move(values.data));
     } catch (const zarr::store_error&) {  // said when it is written
     } catch (const compressors::corrupt_chunk&) {
@@ -119,9 +118,9 @@ class ordered_chunks {
         progress_(progress) {}
 
   // `main`: the thread that may call the progress callback.
-  void work(const zarr::store_folder& folder, bool main) {
+  void work(const source_array& own, bool main) {
     try {
-      const zarr_array array(folder, codecs::make_decoder);
+      const source_array array = own;  // which keeps a shard open
       for (std::optional<std::size_t> i; (i = take());) process_chunk(array, *i, main);
     } catch (...) {
       const std::lock_guard one_thread(mutex_);
@@ -141,7 +140,7 @@ class ordered_chunks {
     return next_++;
   }
 
-  void process_chunk(const zarr_array& array, std::size_t i, bool main) {
+  void process_chunk(const source_array& array, std::size_t i, bool main) {
     encoded_chunk encoded;
     std::string damage;
     std::uint64_t stored_size = 0;
@@ -155,7 +154,7 @@ class ordered_chunks {
       } else if (auto stored = array.read_stored(chunks_[i])) {
         exists = true;
         stored_size = stored->size();
-        encoded = plan_.make(array, std::move(*stored));
+        encoded = plan_.make(array, chunks_[i], std::move(*stored));
       }
       if (!exists && writes_fill_) {
         exists = true;
@@ -165,10 +164,10 @@ class ordered_chunks {
       }
     } catch (const zarr::store_error& e) {
       if (!keep_going_ && e.code != errc::damaged_store) throw;  // of a server
-      if (!keep_going_) refuse(chunks_[i], e.what());
+      if (!keep_going_) refuse(regridder_ ? nullptr : &array, chunks_[i], e.what());
       damage = e.what();
     } catch (const compressors::corrupt_chunk& e) {
-      if (!keep_going_) refuse(chunks_[i], e.what());
+      if (!keep_going_) refuse(regridder_ ? nullptr : &array, chunks_[i], e.what());
       damage = e.what();
     }
     std::unique_lock one_thread(mutex_);
@@ -212,7 +211,7 @@ class ordered_chunks {
 };
 
 // Brings the elements of a chunk into the form that libhdf5 takes. Elements beyond the edge of the array stay zeros.
-void put_chunk(const dataset_spec& form, const zarr_array& array, const zarr::element_buffer& values,
+void put_chunk(const dataset_spec& form, const source_array& array, const zarr::element_buffer& values,
                const std::vector<std::uint64_t>& shape, const array::extents& count, std::vector<std::byte>& out,
                reference_maker& references, value_arena& arena) {
   const std::size_t size = form.element.size;
@@ -236,9 +235,8 @@ void put_chunk(const dataset_spec& form, const zarr_array& array, const zarr::el
 
 }  // namespace
 
-written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, const dataset_spec& form, chunk_plan recipe,
+written_chunks write_chunks(hid_t dataset, const source_array& array, const dataset_spec& form, chunk_plan recipe,
                             const export_options& options, const chunk_progress& progress) {
-  const zarr_array array(folder, codecs::make_decoder);
   const bool writes_fill = must_write_fill(array, form);
   std::vector<chunk_index> chunks =
       writes_fill ? all_chunks(array, form, options.memory / 4) : existing_chunks(array, options.memory / 4);
@@ -264,16 +262,16 @@ written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, con
     for (std::uint64_t i = 1; i < threads; ++i)
       workers.emplace_back([&] {
         const hdf5::silence quiet;  // of this thread
-        work.work(folder, false);
+        work.work(array, false);
       });
   } catch (...) {  // the system has no more threads, or no memory for one; fewer do it, too
   }
-  work.work(folder, true);
+  work.work(array, true);
   for (std::thread& worker : workers) worker.join();
   return work.finish();
 }
 
-written_chunks write_values(hid_t dataset, const zarr_array& array, const dataset_spec& form, const export_options& options,
+written_chunks write_values(hid_t dataset, const source_array& array, const dataset_spec& form, const export_options& options,
                             reference_maker& references, const chunk_progress& progress) {
   if (form.type().must_be_written_alone()) throw unsupported_in_hdf5("arrays of compounds with strings in them");
   const bool writes_fill = must_write_fill(array, form);
@@ -297,7 +295,7 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
       else values = filled(array, static_cast<std::size_t>(array::product(array.shape_of(chunks[i]))));
     } catch (const zarr::store_error& e) {
       if (!options.keep_going && e.code != errc::damaged_store) throw;  // of a server
-      if (!options.keep_going) refuse(chunks[i], e.what());
+      if (!options.keep_going) refuse(&array, chunks[i], e.what());
       written.lost_chunks.emplace_back(chunks[i], e.what());
       continue;
     }

@@ -30,10 +30,10 @@ struct written_chunks {
 // Throws zarr::store_error, zarr::not_supported, compressors::corrupt_chunk, unsupported_in_hdf5, hdf5::failure.
 using chunk_progress = std::function<void(std::uint64_t completed, std::uint64_t total)>;
 
-written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, const dataset_spec& form, chunk_plan recipe,
+written_chunks write_chunks(hid_t dataset, const conversion::source_array& array, const dataset_spec& form, chunk_plan recipe,
                             const export_options& options, const chunk_progress& progress);
-written_chunks write_values(hid_t dataset, const zarr::zarr_array& array, const dataset_spec& form, const export_options& options,
-                            reference_maker& references, const chunk_progress& progress);
+written_chunks write_values(hid_t dataset, const conversion::source_array& array, const dataset_spec& form,
+                            const export_options& options, reference_maker& references, const chunk_progress& progress);
 
 }  // namespace zarrbits::exporting
 

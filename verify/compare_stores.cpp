@@ -407,14 +407,35 @@ class stores_comparison {
     return noted.is_object() && noted.contains(name) && text::sorted_json_text(noted[name]) == text::sorted_json_text(value);
   }
 
+  // Joined numbers may be unpacked, and then have no such attributes.
+  static const std::set<std::string>& attributes_of_packed_numbers() {
+    static const std::set<std::string> names = {"scale_factor", "add_offset", "_FillValue", "missing_value",
+                                                "valid_min",    "valid_max",  "valid_range"};
+    return names;
+  }
+
+  // Nor are the notes on their types those of the array.
+  static void remove_type_notes(json& attributes) {
+    for (const char* key : {text::annotation_key, text::hidden_annotation_key}) {
+      if (!attributes.contains(key) || !attributes[key].is_object()) continue;
+      json& notes = attributes[key];
+      for (const char* name : {"hdf5_type", "enum"}) notes.erase(name);
+      for (const char* name : {"attribute_types", "attribute_values"}) {
+        if (!notes.contains(name) || !notes[name].is_object()) continue;
+        for (const std::string& attribute : attributes_of_packed_numbers()) notes[name].erase(attribute);
+      }
+    }
+  }
+
   void compare_attributes(const std::string& path, const json& source, const json& store, bool is_joined) {
-    const json a = metadata::attributes_or_empty(source), b = metadata::attributes_or_empty(store);
-    // joined numbers may be unpacked, and then have no such attributes
-    static const std::set<std::string> of_packed_numbers = {"scale_factor", "add_offset", "_FillValue", "missing_value",
-                                                            "valid_min",    "valid_max",  "valid_range"};
+    json a = metadata::attributes_or_empty(source), b = metadata::attributes_or_empty(store);
     const bool may_be_unpacked = is_joined && metadata::data_type_of(source) != metadata::data_type_of(store);
+    if (may_be_unpacked) {
+      remove_type_notes(a);
+      remove_type_notes(b);
+    }
     for (const auto& [name, value] : a.items()) {
-      if (may_be_unpacked && of_packed_numbers.contains(name)) continue;
+      if (may_be_unpacked && attributes_of_packed_numbers().contains(name)) continue;
       finding f = make_finding(path, "attribute");
       f.attribute = name;
       if (!b.contains(name) && name == "_FillValue" && is_noted(b, name, value)) {

@@ -231,7 +231,9 @@ verify_result compare(const verify_options& options, const std::vector<std::stri
   if (is_store_file) {
     if (options.concat)
       throw zarrbits::error(errc::invalid_option,
-                            "\"" + options.store + "\" is an HDF5 file, which is compared with one other file; remove `concat`");
+                            "\"" + options.store +
+                                "\" is an HDF5 file, which is compared with one other file or store; remove `concat`, or join "
+                                "stores in a Zarr store, and compare that with the file");
     return verification::compare_hdf5_files(options);
   }
   const io::source_url_map names(options.base, sources, options.store);

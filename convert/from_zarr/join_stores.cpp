@@ -19,6 +19,7 @@
 #include "text/name_escaping.hpp"
 #include "text/natural_order.hpp"
 #include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "text/sha256.hpp"
 #include "zarr/read/unreadable_node.hpp"
@@ -206,6 +207,25 @@ std::string difference(const source_node& a, const source_node& b) {
     is_equal = of_x.data == of_y.data && of_x.strings == of_y.strings;
   });
   return is_equal ? "" : "their values differ";
+}
+
+// Removes what `convert` noted about the types of values, and of attributes that have the type of a value.
+void remove_type_notes(text::json& document) {
+  text::json& attributes = metadata::mutable_attributes(document);
+  for (const auto& [parent, key] :
+       {std::pair(&attributes, text::annotation_key), std::pair(&attributes, text::hidden_annotation_key),
+        std::pair(&document, text::annotation_key)}) {
+    const auto notes = parent->find(key);
+    if (notes == parent->end() || !notes->is_object()) continue;
+    for (const char* name : {"hdf5_type", "enum"}) notes->erase(name);
+    for (const char* group : {"attribute_types", "attribute_values"}) {
+      const auto list = notes->find(group);
+      if (list == notes->end() || !list->is_object()) continue;
+      for (const char* name :
+           {"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range", "scale_factor", "add_offset"})
+        list->erase(name);
+    }
+  }
 }
 
 constexpr std::size_t max_named_stores = 20;
@@ -478,6 +498,7 @@ class store_joiner {
       metadata::set_fill_value(document, "NaN");
     }
     if (has_other_type) {
+      remove_type_notes(document);
       metadata::set_data_type(document, type_name(joined->kind));
       text::json& attributes = metadata::mutable_attributes(document);
       if (attributes.contains("_FillValue") && attributes["_FillValue"].is_number())
@@ -510,9 +531,14 @@ class store_joiner {
     joined->data_type = metadata::data_type_of(document);
     joined->fill_value = metadata::fill_value_of(document);
     if (joined->parts.size() < 2) {  // all others are empty
-      if (joined->parts.empty() || !joined->parts[0].folder || joined->parts[0].change || has_other_type) return;
-      v.node->folder = *joined->parts[0].folder;
-      return;
+      if (joined->parts.empty() || !joined->parts[0].folder) return;
+      joined_array::part& only = joined->parts[0];
+      if (only.source == 0 && !only.change && !has_other_type) return;
+      if (!has_other_type) {
+        metadata::set_codecs(document, metadata::codecs_of(zarr::read_stored_node(*only.folder).document));
+        v.codecs = metadata::inner_codecs(metadata::codecs_of(document));
+        only.is_stored_alike = true;
+      }
     }
     v.node->joined = joined;
     const source_array array = open_source_array(*v.node);

@@ -32,6 +32,28 @@ void append_lengths(nlohmann::json& lengths, const source_array::part& part, std
   lengths.push_back(last_length);
 }
 
+// `fill`: one element.
+element_buffer filled(const box& region, const element_buffer& fill) {
+  const auto n = static_cast<std::size_t>(region.elements());
+  element_buffer result;
+  if (!fill.strings.empty()) {
+    result.strings.assign(n, fill.strings[0]);
+  } else {
+    result.data.resize(n * fill.data.size());
+    array::fill_elements(result.data, fill.data);
+  }
+  return result;
+}
+
+// The elements of another box, with fill values where it has more.
+element_buffer reshaped(const element_buffer& elements, const box& from, const box& to, const element_buffer& fill) {
+  element_buffer result = filled(to, fill);
+  const box shared = array::intersect(from, to);
+  if (!fill.strings.empty()) array::copy_elements(elements.strings, from, result.strings, to, shared);
+  else array::copy_elements(elements.data, from, result.data, to, shared, fill.data.size());
+  return result;
+}
+
 // Stands for a chunk that a part does not have.
 zarr::text_object absent_chunk() { return zarr::text_object(""); }
 
@@ -48,7 +70,8 @@ source_array::source_array(zarr_array array)
   parts_.push_back({std::move(array), shape_.empty() ? 1 : shape_[0]});
 }
 
-source_array::source_array(std::vector<part> parts, whole joined) : whole_(std::move(joined)), parts_(std::move(parts)) {
+source_array::source_array(std::vector<part> parts, whole joined)
+    : whole_(std::move(joined)), parts_(std::move(parts)), is_joined_(true) {
   const std::size_t axis = whole_.axis;
   const auto& first = *std::find_if(parts_.begin(), parts_.end(), [](const part& p) { return p.array.has_value(); })->array;
   shape_ = first.shape();
@@ -98,6 +121,12 @@ source_array::source_array(std::vector<part> parts, whole joined) : whole_(std::
 
 bool source_array::is_regular() const noexcept {
   return std::all_of(grids_.begin(), grids_.end(), [](const metadata::dimension_grid& g) { return g.is_regular(); });
+}
+
+source_array::extents source_array::chunks() const {
+  extents result;
+  for (const metadata::dimension_grid& grid : grids_) result.push_back(grid.chunks());
+  return result;
 }
 
 source_array::extents source_array::usual_chunk() const {
@@ -195,6 +224,32 @@ bool source_array::visit_all_chunks(std::size_t number, const object_visitor& vi
   return goes_on;
 }
 
+std::optional<std::vector<source_array::extents>> source_array::list_chunks(std::size_t max_count) const {
+  if (!is_joined()) return parts_[0].array->list_chunks(max_count);
+  std::vector<extents> result;
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    if (!parts_[k].array) continue;
+    const zarr_array& array = *parts_[k].array;
+    const box all{extents(array.chunks().size(), 0), array.chunks()};
+    std::optional<std::vector<extents>> chunks;
+    if (!parts_[k].own_fill) chunks = array.list_chunks(max_count - result.size());
+    else if (array::product(array.chunks()) <= max_count - result.size())
+      array::for_each_index(all, [&, &list = chunks.emplace()](const extents& chunk) { list.push_back(chunk); });
+    if (!chunks) return {};
+    for (extents& chunk : *chunks) result.push_back(in_whole(k, std::move(chunk), first_chunk_));
+  }
+  return result;
+}
+
+std::optional<std::vector<std::byte>> source_array::read_stored(const extents& chunk) const {
+  const located entry = find_part(chunk, first_chunk_);
+  const part& p = parts_[entry.part];
+  if (!p.array) return {};
+  auto stored = p.array->read_stored(entry.index);
+  if (!stored && p.own_fill) stored.emplace();
+  return stored;
+}
+
 std::unique_ptr<zarr::stored_object> source_array::open_object(const extents& object) const {
   located entry = find_part(object, first_object_);
   const part& p = parts_[entry.part];
@@ -232,44 +287,24 @@ void source_array::decode(const extents& chunk, std::vector<std::byte> stored, e
   if (p.own_fill && stored.empty() && !p.array->find_stored(entry.index)) {
     if (!p.unrepresentable_fill.empty())
       throw unrepresentable_value("of its fill value, which chunks have that were never written: " + p.unrepresentable_fill);
-    const auto n = static_cast<std::size_t>(box{extents(chunk.size(), 0), shape_of(chunk)}.elements());
-    out = {};
-    if (type().variable()) {
-      out.strings.assign(n, p.own_fill->strings[0]);
-    } else {
-      out.data.resize(n * type().size);
-      array::fill_elements(out.data, p.own_fill->data);
-    }
+    out = filled({extents(chunk.size(), 0), shape_of(chunk)}, *p.own_fill);
     return;
   }
   p.array->decode(entry.index, std::move(stored), out);
   if (!is_joined()) return;
   // a chunk that the part ends within is as long as the part, and so are its elements
-  const box whole_chunk{extents(chunk.size(), 0), p.array->shape_of(entry.index)}, inside{whole_chunk.first, shape_of(chunk)};
-  if (whole_chunk != inside) {
-    element_buffer cut;
-    if (p.array->type().variable()) {
-      cut.strings.resize(static_cast<std::size_t>(inside.elements()));
-      array::copy_elements(out.strings, whole_chunk, cut.strings, inside, inside);
-    } else {
-      cut.data.resize(static_cast<std::size_t>(inside.elements()) * p.array->type().size);
-      array::copy_elements(out.data, whole_chunk, cut.data, inside, inside, p.array->type().size);
-    }
-    out = std::move(cut);
-  }
+  const box in_part{extents(chunk.size(), 0), p.array->shape_of(entry.index)}, in_whole{in_part.first, shape_of(chunk)};
+  box converted = in_whole;  // beyond the edge of the array, elements have no meaning, and need not have one in other terms
+  for (std::size_t d = 0; p.change && d < chunk.size(); ++d)
+    converted.shape[d] = std::min(converted.shape[d], shape_[d] - grids_[d].start(chunk[d]));
+  if (in_part != converted) out = reshaped(out, in_part, converted, p.array->fill());
   if (p.change) p.change(out);
+  if (converted != in_whole) out = reshaped(out, converted, in_whole, fill());
 }
 
 element_buffer source_array::read_box(const box& region) const {
-  const auto n = static_cast<std::size_t>(region.elements());
   const bool is_variable = type().variable();
-  element_buffer result, chunk_elements;
-  if (is_variable) {
-    result.strings.assign(n, fill().strings[0]);
-  } else {
-    result.data.resize(n * type().size);
-    array::fill_elements(result.data, fill().data);
-  }
+  element_buffer result = filled(region, fill()), chunk_elements;
   if (region.empty()) return result;
   box chunks;
   for (std::size_t d = 0; d < region.first.size(); ++d) {

@@ -61,11 +61,12 @@ class source_array {
   const extents& chunk_shape() const noexcept { return chunk_shape_; }  // of the longest chunks
   const extents& chunks_per_shard() const noexcept { return per_shard_; }
   const metadata::dimension_grid& grid(std::size_t dimension) const { return grids_.at(dimension); }
+  extents chunks() const;  // their number in each dimension
   bool is_regular() const noexcept;
   const zarr::zarr_type& type() const noexcept { return whole_.type; }
   const zarr::element_buffer& fill() const noexcept { return whole_.fill; }
 
-  bool is_joined() const noexcept { return parts_.size() > 1; }
+  bool is_joined() const noexcept { return is_joined_; }
   // The shape of the first part's chunks, and how many of them its shards have: those of a regular grid for the whole.
   extents usual_chunk() const;
   const extents& usual_per_shard() const noexcept { return usual_per_shard_; }
@@ -87,6 +88,9 @@ class source_array {
   void for_each_object(const object_visitor& visit) const;
   std::unique_ptr<zarr::stored_object> open_object(const extents& object) const;
   std::optional<zarr::zarr_array::object_range> find_stored(const extents& chunk) const;
+  // As zarr_array has them.
+  std::optional<std::vector<extents>> list_chunks(std::size_t max_count) const;
+  std::optional<std::vector<std::byte>> read_stored(const extents& chunk) const;
   void decode(const extents& chunk, std::vector<std::byte> stored, zarr::element_buffer& out) const;
   // The elements of a box in the array, in C order.
   zarr::element_buffer read_box(const array::box& region) const;
@@ -106,7 +110,7 @@ class source_array {
   std::vector<std::uint64_t> first_chunk_, first_object_;  // of each part, along the axis
   extents shape_, chunk_shape_, per_shard_, usual_per_shard_;
   std::vector<metadata::dimension_grid> grids_;
-  bool has_stored_chunks_ = true, divides_shards_ = false;
+  bool is_joined_ = false, has_stored_chunks_ = true, divides_shards_ = false;
 };
 
 }  // namespace zarrbits::conversion

@@ -14,6 +14,7 @@
 #ifndef ZARRBITS_EXPORT_HPP
 #define ZARRBITS_EXPORT_HPP
 
+#include <zarrbits/convert_options.hpp>
 #include <zarrbits/convert_report.hpp>
 #include <zarrbits/error.hpp>
 #include <zarrbits/file_format.hpp>
@@ -41,14 +42,15 @@ struct export_report;
 struct export_options {
   // A directory, a file "x.zip", references, or "s3://bucket/prefix"; with ":/a/b" at the end, a node of it.
   std::string store = {};
-  std::string target = {};                // the file to write; a name that ends in ".nc" gets netCDF's dimensions
-  remote_access remote = {};              // how stores on servers are reached
-  std::vector<std::string> sources = {};  // files, or folders of files, that references and links may lead to; "all": any
-  bool overwrite = false;                 // replace a target that is an HDF5 file
-  bool sync = false;                      // flush the file to the disk before it gets its name
-  bool keep_going = false;                // leave out what is damaged, and report it, instead of stopping
-  std::vector<std::string> include = {};  // patterns of the store's paths: only these, with the groups above them
-  std::vector<std::string> exclude = {};  // and without these, and what is below them
+  std::optional<concatenation> concat = {};  // not set: only `store`; of several stores, not `is_new` and not `append`
+  std::string target = {};                   // the file to write; a name that ends in ".nc" gets netCDF's dimensions
+  remote_access remote = {};                 // how stores on servers are reached
+  std::vector<std::string> external = {};    // folders of files that references and links may lead to; "all": any
+  bool overwrite = false;                    // replace a target that is an HDF5 file
+  bool sync = false;                         // flush the file to the disk before it gets its name
+  bool keep_going = false;                   // leave out what is damaged, and report it, instead of stopping
+  std::vector<std::string> include = {};     // patterns of the store's paths: only these, with the groups above them
+  std::vector<std::string> exclude = {};     // and without these, and what is below them
   // Copy chunks only into filters that every libhdf5 has, so no reader needs a plugin; other chunks are encoded again.
   bool standard_filters = true;
   export_filter filter = export_filter::deflate;    // of chunks that are encoded again
@@ -60,6 +62,7 @@ struct export_options {
   std::uint64_t memory = std::uint64_t{512} << 20;  // limit for chunks in progress, and for values that are read as a whole
   std::function<void(const std::string& path, std::uint64_t done, std::uint64_t chunks)> progress = {};  // called repeatedly
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
+  std::function<void(const std::string& sentence)> note = {};     // called with something unexpected that is not wrong
   // Called before the last step, with the temporary name of the complete file; if it throws an exception, there is no file.
   std::function<void(const std::string& file, const export_report& report)> before_done = {};
 };
@@ -85,6 +88,7 @@ struct export_report {
   std::string target;                    // as in the options
   bool netcdf = false;                   // with netCDF's dimensions
   std::vector<exported_object> objects;  // everything that the store has
+  std::vector<joined_source> sources;    // with export_options::concat, in order; otherwise empty
   std::uint64_t file_bytes = 0;          // size of the file
   double seconds = 0;                    // elapsed time
 

@@ -15,6 +15,7 @@ FileNotFoundError, FileExistsError, PermissionError, ValueError.
 
 from __future__ import annotations
 
+import collections
 import json
 import os
 import tempfile
@@ -48,22 +49,23 @@ Paths = Union[Location, Sequence[Location]]
 Many = Union[Path, Sequence[Path], None]
 Shape = Union[str, Sequence[int], None]
 Lengths = Mapping[str, int]  # along dimensions: {"time": 768, "lat": -1}
-Chunks = Union[str, Sequence[Union[int, str]], Mapping[str, Union[int, Lengths]], None]  # or of datasets: {"t2m": {"time": 768}}
+# or of datasets: {"t2m": {"time": 768}}, and with an HDF5 file as the target {"/v": (64, -1)}
+Chunks = Union[str, Sequence[Union[int, str]], Mapping[str, Union[int, Lengths, Sequence[int]]], None]
 Bits = Union[
     int, str, Sequence[Union[int, str]], Mapping[str, Union[int, str]], None
 ]  # 12, "auto", {"/movie/frames": 12, "/events/*": "2-11"}
 Shapes = Union[str, Sequence[str], Mapping[str, Sequence[int]], None]  # of the chunks of datasets: {"/v": (64, 64)}
 Filters = Union[str, Sequence[str], Mapping[str, str], None]  # of all datasets, or of some: {"/v": "zstd:3"}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_WHOLE = "0/1"
+_Lossy = TypeVar("_Lossy", Report, Export)
 
 
-def _explained(verb: str, *without: str) -> Callable[[_Function], _Function]:
-    """Adds to a docstring what the command says of its options."""
+def _explained(verb: str, *without: str, others: Sequence[str] = ()) -> Callable[[_Function], _Function]:
+    """Adds to a docstring what the command says of its options, and of those that only `others` have."""
 
     def add(function: _Function) -> _Function:
         if function.__doc__:  # not under python -OO
-            function.__doc__ = function.__doc__.rstrip() + of_options(verb, frozenset(without))
+            function.__doc__ = function.__doc__.rstrip() + of_options(verb, frozenset(without), others)
             if "storage_options: " not in function.__doc__ and "storage_options" in function.__annotations__:
                 function.__doc__ += "    storage_options: for sources and stores on servers, as convert() has it\n"
         return function
@@ -88,15 +90,20 @@ def _options(given: dict[str, Any], *others: str) -> dict[str, Option]:
 
 
 def _chunks(given: Mapping[str, Any]) -> list[str]:
-    def lengths(of: Mapping[str, Any]) -> str:
+    def lengths(of: Any) -> str:
+        if not isinstance(of, Mapping):
+            return "x".join(map(str, of))
         return ",".join(f"{dimension}:{length}" for dimension, length in of.items())
 
-    for_all = {name: value for name, value in given.items() if not isinstance(value, Mapping)}
-    some = [f"{pattern}={lengths(value)}" for pattern, value in given.items() if isinstance(value, Mapping)]
+    def is_length(value: Any) -> bool:
+        return isinstance(value, str) or not isinstance(value, (Mapping, Sequence))
+
+    for_all = {name: value for name, value in given.items() if is_length(value)}
+    some = [f"{pattern}={lengths(value)}" for pattern, value in given.items() if not is_length(value)]
     return ([lengths(for_all)] if for_all else []) + some
 
 
-@_explained("convert")
+@_explained("convert", "in_place", "check", others=("export", "repack"))
 def convert(
     source: Paths,
     store: Location,
@@ -156,8 +163,18 @@ def convert(
     inline: int | str | None = None,
     zarr_format: Literal[2, 3, "both"] | None = None,
     base: str | None = None,
+    filter: Filters = None,
+    filters: Literal["standard", "any"] | None = None,
+    netcdf: bool = False,
+    no_netcdf: bool = False,
+    libver: Literal["compatible", "latest"] | None = None,
+    page_size: int | str | None = None,
+    layout: Literal["asis", "cloud", "cmip7"] | None = None,
+    dry_run: bool = False,
+    chunk_bytes: int | str | None = None,
 ) -> Report:
-    """Converts an HDF5 file. Raises Error where there is no store; what is not in the store is in the report's `lost`.
+    """Converts an HDF5 file or a Zarr store. Raises Error where there is no store; what is not in the store is in the report's
+    `lost`.
 
     progress: a function that is called with a Progress now and then, once the total is known, and may raise to stop; or True:
     a bar, where tqdm is installed and a terminal or notebook shows it.
@@ -165,8 +182,13 @@ def convert(
     Where there is nothing to do for `resume` or `append`, the report has no objects; nor has that of `virtual` with an HDF5 file
     as the store, whose document has `files` and `notes`.
 
+    A store whose name is that of an HDF5 file, such as OUT.h5 or OUT.nc, becomes one, with the options of export_store(), or,
+    from an HDF5 file, those of repack(); the error names those that such a pair does not have.
+
     bits: a number for all datasets, or a dict of patterns: bits={"/movie/frames": 12}.
-    chunk: a shape, or a dict of dimensions and of patterns: chunk={"time": 24, "/t2m": {"time": 768, "lat": -1}}.
+    chunk: a shape, or a dict of dimensions and of patterns: chunk={"time": 24, "/t2m": {"time": 768, "lat": -1}}; for an HDF5
+    file from another one, shapes by patterns: chunk={"/v": (64, -1)}.
+    filter: of an HDF5 file, "zstd:3"; from another one also by patterns: filter={"/v": "zstd:3"}.
 
     client: a Client of dask.distributed, or an Executor of concurrent.futures (also of mpi4py or loky): its workers make
     the store in partitions, each by one thread unless `threads` says otherwise, and write its metadata at the end. They need the
@@ -183,7 +205,7 @@ def convert(
     account_key, sas_token, connection_string, account_host, client_id, client_secret and tenant_id. Nothing of it is in the
     process list.
     """
-    options = _options(locals(), "source", "store", "client", "partitions", "progress", "partition")
+    options = _options(locals(), "source", "store", "client", "partitions", "progress")
     options.update(quiet=True)
     began = time.monotonic()
     if client is not None:
@@ -198,23 +220,43 @@ def convert(
         raise WrongOption(
             "zarrbits: `partitions` needs a `client`, whose workers make them; set one, or leave out `partitions`", 2
         )
-    options["partition"] = _WHOLE if partition is None else partition
+    is_whole = partition in (None, "0/1")
     with shown(progress) as told:
-        document, _ = run("convert", _paths(source, store), options, (0, 3), told, json_wanted=options["partition"] == _WHOLE)
+        document, _ = run("convert", _paths(source, store), options, (0, 3), told, json_wanted=is_whole)
     return _report(source, store, document, time.monotonic() - began)
 
 
+def _report_of_file(document: dict[str, Any]) -> Report:
+    """That of an HDF5 file, which export or repack wrote."""
+    if "exporter" in document:
+        counts, names = document["counts"], ("store_bytes", "file_bytes")
+        objects = document["objects"]
+    else:
+        counts, names = collections.Counter(d["outcome"] for d in document["datasets"]), ("source_bytes", "bytes")
+        objects = [{"kind": "dataset", **d} for d in document["datasets"]]
+    before, after = names
+    sized = [{**o, "source_bytes": o.get(before), "store_bytes": o.get(after)} for o in objects]
+    outcomes = _outcomes({"objects": sized}, lambda o: "lost_chunks" in o)
+    source = document.get("source") or document["store"]
+    return Report(source, document["target"], dict(counts), outcomes, document["seconds"], document)
+
+
 def _report(source: Paths, store: Location, document: dict[str, Any], seconds: float) -> Report:
+    if "exporter" in document or "repacker" in document:
+        return _warn_of_left_out(_report_of_file(document))
     if "objects" not in document:  # a share, a store that has all of it already, or a file that names parts in others
         names = [name_of(one, no_lock=True) for one in _paths(source, store)]
         document = {"sources": document.get("files", [{"file": name} for name in names[:-1]]), **document}
         document["sources"] = [{"notes": [], **source} for source in document["sources"]]
         return Report(document["sources"][0]["file"], names[-1], {}, [], seconds, document)
     objects = _outcomes(document, lambda o: bool(o.get("lossy", False)))
-    report = Report(document["source"], document["store"], document["summary"], objects, seconds, document)
+    return _warn_of_left_out(Report(document["source"], document["store"], document["summary"], objects, seconds, document))
+
+
+def _warn_of_left_out(report: _Lossy, stacklevel: int = 4) -> _Lossy:
     for file in report.lost:
         if file.kind == "file":  # all that it has is missing
-            warnings.warn(f'zarrbits: "{file.path}" is left out: {file.reason}', stacklevel=3)
+            warnings.warn(f'zarrbits: "{file.path}" is left out: {file.reason}', stacklevel=stacklevel)
     return report
 
 
@@ -352,10 +394,14 @@ def plan(
 
 @_explained("export")
 def export_store(
-    store: Location,
+    store: Paths,
     file: Path,
     *,
     progress: Wanted = True,
+    concat: str | None = None,
+    order: Literal["given", "name", "value"] | None = None,
+    different: Literal["refuse", "first", "skip"] | None = None,
+    allow_overlap: bool = False,
     report: Path | None = None,
     overwrite: bool = False,
     include: Many = None,
@@ -366,7 +412,7 @@ def export_store(
     no_netcdf: bool = False,
     libver: Literal["compatible", "latest"] | None = None,
     page_size: int | str | None = None,
-    source: Many = None,
+    external: Many = None,
     threads: int | None = None,
     memory: int | str | None = None,
     fsync: bool = False,
@@ -385,13 +431,15 @@ def export_store(
     storage_options: Mapping[str, Any] | None = None,
 ) -> Export:
     """Writes a store into an HDF5 or netCDF-4 file: the way back from convert(). Raises Error where there is no file;
-    what HDF5 cannot have is in the report's `lost`."""
+    what HDF5 cannot have is in the report's `lost`. With `concat`, a list of stores becomes one file."""
     options = _options(locals(), "store", "file", "progress")
     options["quiet"] = True
     with shown(progress) as told:
-        document, _ = run("export", [store, file], options, (0, 3), told)
+        document, _ = run("export", _paths(store, file), options, (0, 3), told)
     objects = _outcomes(document, lambda o: "lost_chunks" in o)
-    return Export(name_of(store), os.fsdecode(file), document["counts"], objects, document["seconds"], document)
+    return _warn_of_left_out(
+        Export(document["store"], os.fsdecode(file), document["counts"], objects, document["seconds"], document), 3
+    )
 
 
 @_explained("repack", "check", "in_place", "partition", "chunk", "filter")

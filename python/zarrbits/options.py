@@ -382,8 +382,10 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'The format of the file: compatible (the default), or latest, in which datasets that grow find their chunks faster'),
         'page_size': ('BYTES',
             'Write pages of this size, such as 4M, with metadata together: for files that are read from servers'),
-        'source': ('PATH|all',
-            'A file, or a folder of files, that references, or links in a directory, may lead to; all: any file; can be repeated'),
+        'external': ('DIR|all',
+            'Also read other files of the source (external storage, sources of virtual datasets, targets of links in a Zarr '
+            "directory) in folder DIR and below, or, with all, anywhere. Default: only in the source's own folder and below. Can be "
+            'repeated'),
         'threads': ('N',
             'Threads that make chunks (default: the processors)'),
         'memory': ('BYTES',
@@ -398,6 +400,16 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Exit status 0 even if something is not in the file'),
         'report': ('FILE.json',
             'Write the report on each object to this file, as JSON'),
+        'concat': ('DIMENSION',
+            'Join several files, or several Zarr stores, along this dimension: its name, or PATTERN:N for axis N of the datasets; or '
+            'files along several, where their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
+        'order': ('given|name|value',
+            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
+        'different': ('refuse|first|skip',
+            'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
+            'first file (first), or leave them out (skip)'),
+        'allow_overlap': ('',
+            "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'endpoint': ('URL',
             "With s3://, gs:// or az://: the server, if it is not Amazon's, Google's or Azure's (or set AWS_ENDPOINT_URL)"),
         'no_sign_request': ('',

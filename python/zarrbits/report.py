@@ -52,6 +52,14 @@ class Outcome:
     selected: bool = True  # False: include or exclude left it out
 
 
+def _left_out(document: dict[str, Any]) -> list[Outcome]:
+    return [
+        Outcome(s["file"], "file", "skipped", reason=s["notes"][0] if s["notes"] else None)
+        for s in document.get("sources", [])
+        if s.get("left_out")
+    ]
+
+
 def _lost_table(lost: list[Outcome]) -> list[Table]:
     return [("LOST", ("name", "kind", "reason"), [(_name(o), o.kind, o.reason or "") for o in lost])] if lost else []
 
@@ -76,12 +84,7 @@ class Report(_Shown):
     def lost(self) -> list[Outcome]:
         """What is not in the store, or cannot be rebuilt from it; not what include and exclude left out.
         The files that `keep_going` left out come first, of kind "file"."""
-        files = [
-            Outcome(s["file"], "file", "skipped", reason=s["notes"][0] if s["notes"] else None)
-            for s in self.document.get("sources", [])
-            if s.get("left_out")
-        ]
-        return files + [o for o in self.objects if o.lossy or (o.outcome == "skipped" and o.selected)]
+        return _left_out(self.document) + [o for o in self.objects if o.lossy or (o.outcome == "skipped" and o.selected)]
 
     def _brief(self) -> str:
         return f"{_few(self.sources)} to {self.store}, {_brief_counts(self.counts, self.lost)}, {self.seconds:.2f} s"
@@ -114,8 +117,8 @@ class Export(_Shown):
 
     @property
     def lost(self) -> list[Outcome]:
-        """What is not in the file."""
-        return [o for o in self.objects if o.lossy or o.outcome == "skipped"]
+        """What is not in the file; the stores that `keep_going` left out come first, of kind "file"."""
+        return _left_out(self.document) + [o for o in self.objects if o.lossy or o.outcome == "skipped"]
 
     def _brief(self) -> str:
         return f"{self.store} to {self.file}, {_brief_counts(self.counts, self.lost)}, {self.seconds:.2f} s"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from .options import OPTIONS
 
@@ -23,7 +24,11 @@ def in_python(sentence: str) -> str:
     return '"'.join(part if i % 2 else _FLAG.sub(word, part) for i, part in enumerate(parts))
 
 
-def of_options(verb: str, without: frozenset[str]) -> str:
-    """The paragraph of a docstring that says what each option of a verb is."""
-    lines = [f"    {name}: {text}" for name, (_, text) in OPTIONS[verb].items() if name not in without]
-    return "\n\n    Options:\n" + in_python("\n".join(lines)) + "\n"
+def of_options(verb: str, without: frozenset[str], others: Sequence[str] = ()) -> str:
+    """The paragraphs of a docstring that say what each option of a verb is, and those that only `others` have."""
+    text, known = "", set(without)
+    for one in (verb, *others):
+        lines = [f"    {name}: {words}" for name, (_, words) in OPTIONS[one].items() if name not in known]
+        text += f"\n\n    Options{'' if one == verb else f' that only {one} has'}:\n" + in_python("\n".join(lines))
+        known.update(OPTIONS[one])
+    return text + "\n"

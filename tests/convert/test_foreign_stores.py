@@ -460,7 +460,7 @@ def test_references_with_metadata_of_zarr_v2(tmp_path, form):
     made = node(tmp_path / "out.zarr", "a")
     assert made["dimension_names"] == ["x"] and made["attributes"]["n"] == [1, {"m": None}, 2.5]
     assert "int32" in run("inspect", tmp_path / "r.json").stdout
-    run("export", tmp_path / "r.json", tmp_path / "out.h5", "-q", "--source", tmp_path)
+    run("export", tmp_path / "r.json", tmp_path / "out.h5", "-q", "--external", tmp_path)
     with h5py.File(tmp_path / "out.h5") as f:
         np.testing.assert_array_equal(f["a"][...], FOUR)
 

@@ -63,7 +63,7 @@ def test_a_chunk_outside_of_the_store(tmp_path, way, relative):
     if relative:
         link(source / "a/c/1", "../../../secret")
     target, *options = WAYS[way]
-    verb, allow = ("export", "--source") if way == "export" else ("convert", "--external")
+    verb, allow = "export" if way == "export" else "convert", "--external"
     said = refused(verb, source, tmp_path / target, "-q", *options)
     assert "c/1" in said and "secret" in said and allow in said, said
     no_secret(tmp_path)
@@ -153,7 +153,7 @@ def test_a_repository_that_lies(tmp_path):
 
 
 def test_references_lead_to_what_is_beside_them_or_allowed(tmp_path):
-    """--external all, and --source all, mean any file."""
+    """--external all means any file."""
     import json
 
     (tmp_path / "refs").mkdir()
@@ -170,6 +170,6 @@ def test_references_lead_to_what_is_beside_them_or_allowed(tmp_path):
         convert(source, target, "-q", "--overwrite", *[w for a in allow for w in ("--external", a)])
         assert (target / "a/c/0").read_bytes() == FOUR.tobytes()
         verify(source, target, *[w for a in allow for w in ("--external", a)])
-        run("export", source, tmp_path / "out.h5", "-q", "--overwrite", *[w for a in allow for w in ("--source", a)])
+        run("export", source, tmp_path / "out.h5", "-q", "--overwrite", *[w for a in allow for w in ("--external", a)])
     assert "other" in refused("convert", tmp_path / "refs/far.json", tmp_path / "no.zarr", "-q")
     assert "other" in refused("export", tmp_path / "refs/far.json", tmp_path / "no.h5", "-q")

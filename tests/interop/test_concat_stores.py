@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Zarr stores that xarray wrote, joined along time: `xarray.concat` of them is in the copy and behind the references.
+"""Zarr stores that xarray wrote, joined along time: `xarray.concat` of them is in the copy, behind the
+references, and in a file for netCDF.
 
 ZARRBITS_CASES: layouts, 15 by default. ZARRBITS_SEED: others.
 """
@@ -93,6 +94,12 @@ def test_layouts_as_xarray_joins_them(tmp_path):
             with xr.open_zarr(store) as copy:
                 xr.testing.assert_identical(copy.load(), expected)
             verify("--concat", "time", *names, store)
+        for suffix in ("nc", "h5"):
+            file = tmp_path / f"{case}.{suffix}"
+            convert("-q", "--concat", "time", *names, file)
+            for engine in ("netcdf4", "h5netcdf"):
+                with xr.open_dataset(file, engine=engine) as copy:
+                    xr.testing.assert_identical(copy.load(), expected)
         references = tmp_path / f"{case}.json"
         convert("-q", "--concat", "time", *names, "--virtual", references)
         verify("--concat", "time", *names, references)

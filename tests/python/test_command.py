@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """zarrbits.convert() and the other calls: what they return for the command's report, and its sentences as errors."""
 
+import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -123,6 +125,56 @@ def test_a_store_becomes_a_file_again(folder):
         assert np.array_equal(f["x"][()], np.arange(100))
     with pytest.raises(FileExistsError, match="`overwrite=True`"):
         zarrbits.export_store(store, back)
+
+
+def test_convert_writes_hdf5_files(folder):
+    """As the command does: byte for byte, with the options that the pair has, and its sentence for others."""
+    source, store, made_by, back = (os.path.join(folder, n) for n in ("in.h5", "s.zarr", "command.nc", "python.nc"))
+    values = np.arange(4096).reshape(64, 64)
+    with h5py.File(source, "w") as f:
+        f.create_dataset("x", data=values, chunks=(8, 8), compression="gzip")
+    zarrbits.convert(source, store)
+    for start, flags, options in (
+        (store, ["--filters", "any", "--page-size", "4096"], {"filters": "any", "page_size": 4096}),
+        (store, ["--include", "x", "--libver", "latest"], {"include": "x", "libver": "latest"}),
+        (source, ["--chunk", "/x=16x-1", "--filter", "/x=none"], {"chunk": {"/x": (16, -1)}, "filter": {"/x": "none"}}),
+        (source, ["--layout", "cmip7"], {"layout": "cmip7"}),
+    ):
+        command = [os.environ["ZARRBITS_COMMAND"], "convert", "-q", "--json", "--overwrite", *flags, start, made_by]
+        said = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        seen = []
+        report = zarrbits.convert(start, back, overwrite=True, progress=seen.append, **options)
+        assert pathlib.Path(made_by).read_bytes() == pathlib.Path(back).read_bytes(), options
+        assert report.document == {**said, "target": back, "seconds": report.seconds} and report.seconds > 0
+        assert (report.source, report.store, report.sources, report.lost) == (start, back, [start], [])
+        (x,) = [o for o in report.objects if o.kind == "dataset"]
+        assert x.path == "/x" and report.counts[x.outcome] == 1 and x.source_bytes and x.store_bytes and seen
+        assert "/x" in str(report) and "<td>/x</td>" in report._repr_html_()
+        with h5py.File(back) as f:
+            assert np.array_equal(f["x"][()], values)
+    with pytest.raises(FileExistsError, match="`overwrite=True`"):
+        zarrbits.convert(store, back)
+    new, other = os.path.join(folder, "new.h5"), os.path.join(folder, "new.zarr")
+    assert zarrbits.convert(source, new, dry_run=True).document["unchanged"] is False
+    with concurrent.futures.ThreadPoolExecutor(2) as client:
+        for start, target, options, sentence in (
+            (store, new, {"layout": "cmip7"}, '"zarrbits export" writes, and that does not have `layout`;'),
+            (store, new, {"shard": "1M", "filters": "any"}, "that does not have `shard`;"),
+            (
+                source,
+                new,
+                {"resume": True, "filters": "any"},
+                '"zarrbits repack" writes, and that does not have `resume=True`, `filters`;',
+            ),
+            (source, other, {"filters": "any"}, "`filters` is for a target OUT.h5 that gets the values of the source"),
+            (source, other, {"chunk": {"/x": (8, 8)}}, '"8x8" is not DIMENSION:LENGTH'),
+            (source, new, {"partition": "0/2"}, "which one process writes at once"),
+            (store, new, {"client": client}, "which one process writes at once"),
+        ):
+            with pytest.raises(ValueError) as caught:
+                zarrbits.convert(start, target, **options)
+            assert sentence in str(caught.value)
+    assert not os.path.exists(new) and not os.path.exists(other)
 
 
 def test_inspect_suggest_and_doctor(folder):
@@ -268,6 +320,8 @@ def test_no_option_of_the_command_is_forgotten(folder):
             "progress",
             "storage_options",  # become options and secrets
         }
+        if name == "convert":  # of HDF5 files as targets
+            flags |= set().union(*(zarrbits.options.OPTIONS[other] for other in ("export", "repack"))) - {"in_place", "check"}
         if name == "digest":  # of objects, not of values; and add_digests()
             flags -= {"manifest", "dandi", "add"}
         if name == "repack":  # target=None, and check_layout()
@@ -282,7 +336,9 @@ def test_options_of_the_same_name_have_the_same_type():
         for p in signature(getattr(zarrbits, name)).parameters.values():
             if p.kind != p.KEYWORD_ONLY or (name, p.name) == ("verify", "links"):  # verify refuses none
                 continue
-            if name == "repack" and p.name in ("chunk", "filter"):  # of some datasets
+            if (name in ("convert", "repack") and p.name == "filter") or (
+                name == "repack" and p.name == "chunk"
+            ):  # of some datasets
                 continue
             before = first.setdefault(p.name, (name, p.annotation, p.default))
             assert before[1:] == (p.annotation, p.default), (name, p.name, before)
@@ -340,7 +396,6 @@ def test_each_option_arrives(folder):
         "--bits=/a=12",
         "--bits=m=1",
         "--quiet",
-        "--partition=0/1",
     }
 
 

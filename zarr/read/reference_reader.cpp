@@ -189,7 +189,7 @@ class reference_reader final : public store_reader {
       if (e) throw store_error("the references point to \"" + name + "\", which cannot be opened: " + e.message());
       if (!io::is_data_file(path_, real) && !folders_.contains(real))
         throw store_error("the references point to \"" + name +
-                          "\", which is not in the folder of a source; name it with `external`, or for an export with `source`");
+                          "\", which is not in the folder of a source; name it with `external`");
       if (open_.size() > max_open) {
         open_.clear();
         open_[number] = {};

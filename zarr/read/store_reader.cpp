@@ -61,7 +61,7 @@ void require_no_broken_link(const fs::path& root, fs::path path) {
 
 [[noreturn]] void refuse_link(const std::string& path, const std::string& real) {
   throw store_error("\"" + path + "\" leads to \"" + real +
-                    "\", which is outside of the store, and may be read only if `external`, or for an export `source`, has its "
+                    "\", which is outside of the store, and may be read only if `external` has its "
                     "folder");
 }
 
