@@ -84,7 +84,7 @@ void source_dataset::read_values(hid_t memory, std::size_t size, const array::ex
   const array::extents out_first = corner.empty() ? array::extents(out_shape.size(), 0) : corner;
   if (strings && string_blocks_ && string_blocks_->has_fill_text())
     return string_blocks_->read(memory, {first, count}, out_shape, out_first,
-                               {reinterpret_cast<char**>(out.data()), out.size() / sizeof(char*)}, *strings);
+                                {reinterpret_cast<char**>(out.data()), out.size() / sizeof(char*)}, *strings);
   const handle file_space(H5Scopy(space), "copy a dataspace");
   check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, to_hsize(first).data(), nullptr, to_hsize(count).data(), nullptr),
         "select a block");

@@ -58,7 +58,7 @@ class source_dataset : public chunk_source {
   std::optional<compressors::buffer> elements_of(const array::extents& first, const array::extents& count,
                                                  const array::extents& out_shape) const;
 
-  std::optional<heap_format> heap_;  // set if its strings can be read without libhdf5
+  std::optional<heap_format> heap_;             // set if its strings can be read without libhdf5
   std::optional<string_blocks> string_blocks_;  // set if its values are strings of variable length
   struct verified_chunks {
     std::mutex mutex;

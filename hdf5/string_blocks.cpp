@@ -24,7 +24,8 @@ string_blocks::string_blocks(hid_t dataset) : dataset_(dataset) {
 void string_blocks::read(hid_t memory, const array::box& b, const array::extents& out_shape, const array::extents& out_first,
                          std::span<char*> out, vlen_allocator& strings) const {
   const handle file_space(H5Dget_space(dataset_), "get the dataspace"),
-      memory_space(H5Screate_simple(static_cast<int>(out_shape.size()), to_hsize(out_shape).data(), nullptr), "create a dataspace");
+      memory_space(H5Screate_simple(static_cast<int>(out_shape.size()), to_hsize(out_shape).data(), nullptr),
+                   "create a dataspace");
   const auto select = [](hid_t space, const array::extents& first, const array::extents& shape) {
     check(H5Sselect_hyperslab(space, H5S_SELECT_SET, to_hsize(first).data(), nullptr, to_hsize(shape).data(), nullptr),
           "select a block");
@@ -40,7 +41,8 @@ void string_blocks::read(hid_t memory, const array::box& b, const array::extents
       return;
     }
     const array::extents zero(out_shape.size(), 0);
-    array::for_each_run({zero, out_shape}, {zero, out_shape}, {first, part.shape}, [&](std::uint64_t at, std::uint64_t, std::uint64_t n) {
+    array::for_each_run({zero, out_shape}, {zero, out_shape}, {first, part.shape},
+                        [&](std::uint64_t at, std::uint64_t, std::uint64_t n) {
       for (std::uint64_t i = at; i < at + n; ++i) out[static_cast<std::size_t>(i)] = strings.copy(*fill_text_);
     });
   });

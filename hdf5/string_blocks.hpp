@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Strings of variable length, by H5Dread. libhdf5 cannot read chunks that were never written if the fill value is a text: it wants
-// to write the text into the file ("no write intent on file"). So such chunks get it here.
+// Strings of variable length, by H5Dread. libhdf5 cannot read chunks that were never written if the fill value is a text: it
+// wants to write the text into the file ("no write intent on file"). So such chunks get it here.
 //
 #ifndef ZARRBITS_HDF5_STRING_BLOCKS_HPP
 #define ZARRBITS_HDF5_STRING_BLOCKS_HPP
@@ -24,8 +24,8 @@ class string_blocks {
 
   // True if H5Dread may not read all blocks, and read() does.
   bool has_fill_text() const { return fill_text_.has_value(); }
-  // Reads the strings of `b` to where `out_block`, of the same shape, is in an array of the shape `out_shape`. `memory`: a type of
-  // strings. Throws failure, also if there is no room in `strings`.
+  // Reads the strings of `b` to where `out_block`, of the same shape, is in an array of the shape `out_shape`. `memory`: a type
+  // of strings. Throws failure, also if there is no room in `strings`.
   void read(hid_t memory, const array::box& b, const array::extents& out_shape, const array::extents& out_first,
             std::span<char*> out, vlen_allocator& strings) const;
 

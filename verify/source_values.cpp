@@ -372,7 +372,8 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
       const hdf5::string_blocks blocks(dataset);
       is_read = blocks.has_fill_text();
       const std::vector<std::uint64_t> zero(count.size(), 0);
-      if (is_read) blocks.read(memory_, {start, count}, count, zero, {reinterpret_cast<char**>(data_.data()), elements}, *variable_);
+      if (is_read)
+        blocks.read(memory_, {start, count}, count, zero, {reinterpret_cast<char**>(data_.data()), elements}, *variable_);
     }
   } catch (const hdf5::failure& e) {
     if (!variable_->exceeded()) throw source_error(e.what());

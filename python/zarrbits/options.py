@@ -404,7 +404,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Join several files, or several Zarr stores, along this dimension: its name, or PATTERN:N for axis N of the datasets; or '
             'files along several, where their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
         'order': ('given|name|value',
-            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable). Of two dimensions, value is "
+            'the default, and with given or name, folders follow each other along the first one, and the files in each along the '
+            'second'),
         'different': ('refuse|first|skip',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
