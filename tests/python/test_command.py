@@ -142,13 +142,13 @@ def test_convert_writes_hdf5_files(folder):
     ):
         command = [os.environ["ZARRBITS_COMMAND"], "convert", "-q", "--json", "--overwrite", *flags, start, made_by]
         said = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        seen = []
+        seen = []  # a short run may report no progress
         report = zarrbits.convert(start, back, overwrite=True, progress=seen.append, **options)
         assert pathlib.Path(made_by).read_bytes() == pathlib.Path(back).read_bytes(), options
         assert report.document == {**said, "target": back, "seconds": report.seconds} and report.seconds > 0
         assert (report.source, report.store, report.sources, report.lost) == (start, back, [start], [])
         (x,) = [o for o in report.objects if o.kind == "dataset"]
-        assert x.path == "/x" and report.counts[x.outcome] == 1 and x.source_bytes and x.store_bytes and seen
+        assert x.path == "/x" and report.counts[x.outcome] == 1 and x.source_bytes and x.store_bytes
         assert "/x" in str(report) and "<td>/x</td>" in report._repr_html_()
         with h5py.File(back) as f:
             assert np.array_equal(f["x"][()], values)
