@@ -126,8 +126,7 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append, boo
   if (!of_stores) {
     app.add_option("--concat-new", a.fresh,
                    "Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each "
-                   "folder of "
-                   "files. It becomes the first dimension of all datasets but the dimension scales")
+                   "folder of files. It becomes the first dimension of all datasets but the dimension scales")
         ->type_name("DIMENSION")
         ->group(group);
     app.add_option(

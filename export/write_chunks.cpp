@@ -58,18 +58,6 @@ std::vector<chunk_index> all_chunks(const source_array& array, const dataset_spe
   return chunks;
 }
 
-zarr::element_buffer filled(const source_array& array, std::size_t elements) {
-  zarr::element_buffer values;
-  const zarr::element_buffer& fill = array.fill();
-  if (array.type().variable()) {
-    values.strings.assign(elements, fill.strings[0]);
-    return values;
-  }
-  values.data.resize(elements * array.type().size);
-  array::fill_elements(values.data, fill.data);
-  return values;
-}
-
 // The size of the longest chunk of an array whose values have a fixed length.
 std::uint64_t bytes_of_longest(const source_array& array) {
   return std::min(array::saturating_mul(array.type().size, array::product(array.chunk_shape())), UINT64_MAX / 4);
@@ -159,8 +147,7 @@ class ordered_chunks {
       if (!exists && writes_fill_) {
         exists = true;
         encoded = plan_.encode(
-            filled(array, static_cast<std::size_t>(array::product(spec_.chunk)) / std::max<std::size_t>(spec_.characters, 1))
-                .data);
+            conversion::filled(array::product(spec_.chunk) / std::max<std::size_t>(spec_.characters, 1), array.fill()).data);
       }
     } catch (const zarr::store_error& e) {
       if (!keep_going_ && e.code != errc::damaged_store) throw;  // of a server
@@ -292,7 +279,7 @@ written_chunks write_values(hid_t dataset, const source_array& array, const data
       if (!stored && !writes_fill) continue;
       stored_size = stored ? stored->size() : 0;
       if (stored) array.decode(chunks[i], std::move(*stored), values);
-      else values = filled(array, static_cast<std::size_t>(array::product(array.shape_of(chunks[i]))));
+      else values = conversion::filled(array::product(array.shape_of(chunks[i])), array.fill());
     } catch (const zarr::store_error& e) {
       if (!options.keep_going && e.code != errc::damaged_store) throw;  // of a server
       if (!options.keep_going) refuse(&array, chunks[i], e.what());

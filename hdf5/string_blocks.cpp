@@ -3,7 +3,7 @@
 
 #include "hdf5/chunk_index.hpp"
 
-#include <algorithm>
+#include <vector>
 
 namespace zarrbits::hdf5 {
 
@@ -30,22 +30,28 @@ void string_blocks::read(hid_t memory, const array::box& b, const array::extents
     check(H5Sselect_hyperslab(space, H5S_SELECT_SET, to_hsize(first).data(), nullptr, to_hsize(shape).data(), nullptr),
           "select a block");
   };
-  array::for_each_index(grid_.chunks_over(b), [&](const array::extents& index) {
-    const array::box part = array::intersect(grid_.box_of(index), b);
-    array::extents first = out_first;
-    for (std::size_t i = 0; i < first.size(); ++i) first[i] += part.first[i] - b.first[i];
-    if (stored_size(dataset_, grid_.start(index)) > 0) {
-      select(file_space, part.first, part.shape);
-      select(memory_space, first, part.shape);
-      check(H5Dread(dataset_, memory, memory_space, file_space, strings.transfer(), out.data()), "read the values");
-      return;
-    }
-    const array::extents zero(out_shape.size(), 0);
-    array::for_each_run({zero, out_shape}, {zero, out_shape}, {first, part.shape},
+  const auto out_box = [&](const array::box& part) {
+    array::box result{out_first, part.shape};
+    for (std::size_t i = 0; i < out_first.size(); ++i) result.first[i] += part.first[i] - b.first[i];
+    return result;
+  };
+  const auto read_stored = [&](const array::box& part) {
+    select(file_space, part.first, part.shape);
+    select(memory_space, out_box(part).first, part.shape);
+    check(H5Dread(dataset_, memory, memory_space, file_space, strings.transfer(), out.data()), "read the values");
+  };
+  std::vector<array::extents> stored;
+  const array::box chunks = grid_.chunks_over(b);
+  const array::box whole{array::extents(out_shape.size(), 0), out_shape};
+  array::for_each_index(chunks, [&](const array::extents& index) {
+    if (stored_size(dataset_, grid_.start(index)) > 0) return stored.push_back(index);
+    array::for_each_run(whole, whole, out_box(array::intersect(grid_.box_of(index), b)),
                         [&](std::uint64_t at, std::uint64_t, std::uint64_t n) {
       for (std::uint64_t i = at; i < at + n; ++i) out[static_cast<std::size_t>(i)] = strings.copy(*fill_text_);
     });
   });
+  if (stored.size() == chunks.elements()) return read_stored(b);  // at once
+  for (const array::extents& index : stored) read_stored(array::intersect(grid_.box_of(index), b));
 }
 
 }  // namespace zarrbits::hdf5

@@ -24,8 +24,8 @@ class string_blocks {
 
   // True if H5Dread may not read all blocks, and read() does.
   bool has_fill_text() const { return fill_text_.has_value(); }
-  // Reads the strings of `b` to where `out_block`, of the same shape, is in an array of the shape `out_shape`. `memory`: a type
-  // of strings. Throws failure, also if there is no room in `strings`.
+  // Reads the strings of `b` into an array of the shape `out_shape`, from the element `out_first` on. `memory`: a type of
+  // strings. Throws failure, also if there is no room in `strings`.
   void read(hid_t memory, const array::box& b, const array::extents& out_shape, const array::extents& out_first,
             std::span<char*> out, vlen_allocator& strings) const;
 

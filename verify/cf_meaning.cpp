@@ -157,6 +157,12 @@ std::optional<long double> instant(const cf_meaning& m, long double stored) {
   return m.epoch ? value * static_cast<long double>(m.epoch->unit) + static_cast<long double>(m.epoch->start) : value;
 }
 
+const std::set<std::string>& attributes_of_packed_numbers() {
+  static const std::set<std::string> names = {"scale_factor", "add_offset", "_FillValue", "missing_value",
+                                              "valid_min",    "valid_max",  "valid_range"};
+  return names;
+}
+
 bool same_value(const cf_meaning& source_meaning, long double source, const cf_meaning& store_meaning, long double store) {
   const auto is_missing = [](const cf_meaning& m, long double v) {
     return std::isnan(v) || std::find(m.missing.begin(), m.missing.end(), v) != m.missing.end();

@@ -16,6 +16,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ std::optional<cf_meaning> meaning_of_numbers(hid_t dataset, const inherited_unit
 // The meaning of a number, to be compared with others; of times, microseconds since the calendar's year 0. Empty if it is
 // missing.
 std::optional<long double> instant(const cf_meaning& meaning, long double stored);
+
+// The attributes that describe packed numbers; an array of unpacked ones has none of them.
+const std::set<std::string>& attributes_of_packed_numbers();
 
 bool same_value(const cf_meaning& source_meaning, long double source, const cf_meaning& store_meaning, long double store);
 

@@ -9,6 +9,7 @@
 #include "text/name_escaping.hpp"
 #include "text/percent.hpp"
 #include "verify/blocks.hpp"
+#include "verify/cf_meaning.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/hdf5_types.hpp"
 #include "verify/source_values.hpp"
@@ -160,7 +161,7 @@ std::set<std::string> aggregation_comparison::unshared_attributes(hid_t first) {
   std::set<std::string> names{"aggregated_dimensions", "aggregated_data"};
   if (std::any_of(std::begin(packing_names), std::end(packing_names),
                   [&](const char* name) { return H5Aexists(first, name) > 0; }))
-    names.insert({"scale_factor", "add_offset", "_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"});
+    names.insert(attributes_of_packed_numbers().begin(), attributes_of_packed_numbers().end());
   return names;
 }
 

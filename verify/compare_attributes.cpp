@@ -5,6 +5,7 @@
 #include "text/name_escaping.hpp"
 #include "text/reserved_names.hpp"
 #include "verify/blocks.hpp"
+#include "verify/cf_meaning.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/exported_forms.hpp"
@@ -136,16 +137,6 @@ bool has_only_bookkeeping(hid_t scale) {
          std::all_of(names.begin(), names.end(), [](const std::string& name) { return is_bookkeeping(name, true); });
 }
 
-namespace {
-
-bool is_packing_attribute(const std::string& name) {
-  static const std::set<std::string> names = {"scale_factor", "add_offset", "_FillValue", "missing_value",
-                                              "valid_min",    "valid_max",  "valid_range"};
-  return names.contains(name);
-}
-
-}  // namespace
-
 void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_dataset) {
   std::vector<std::string> names;
   hsize_t position = 0;
@@ -164,7 +155,9 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
   for (const std::string& name : names) {
     std::string key = text::escape_name(name);
     const bool is_absent = !store.contains(key) && !noted.contains(key);
-    if (is_absent && (is_bookkeeping(name, scale) || (unpacked_.contains(n.store_path) && is_packing_attribute(name)))) continue;
+    if (is_absent &&
+        (is_bookkeeping(name, scale) || (unpacked_.contains(n.store_path) && attributes_of_packed_numbers().contains(name))))
+      continue;
     if (is_absent && rules_.exported && is_dataset && follows_from_type(object, n, name)) continue;
     if (rules_.netcdf && rules_.is_part && name.starts_with("_Netcdf4")) continue;
     while (used_keys.contains(key)) key += "_";

@@ -407,14 +407,7 @@ class stores_comparison {
     return noted.is_object() && noted.contains(name) && text::sorted_json_text(noted[name]) == text::sorted_json_text(value);
   }
 
-  // Joined numbers may be unpacked, and then have no such attributes.
-  static const std::set<std::string>& attributes_of_packed_numbers() {
-    static const std::set<std::string> names = {"scale_factor", "add_offset", "_FillValue", "missing_value",
-                                                "valid_min",    "valid_max",  "valid_range"};
-    return names;
-  }
-
-  // Nor are the notes on their types those of the array.
+  // Joined numbers may be unpacked; then the notes on their types are not those of the array.
   static void remove_type_notes(json& attributes) {
     for (const char* key : {text::annotation_key, text::hidden_annotation_key}) {
       if (!attributes.contains(key) || !attributes[key].is_object()) continue;

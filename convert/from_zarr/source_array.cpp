@@ -15,6 +15,18 @@ using array::box;
 using zarr::element_buffer;
 using zarr::zarr_array;
 
+element_buffer filled(std::uint64_t elements, const element_buffer& fill) {
+  const auto n = static_cast<std::size_t>(elements);
+  element_buffer result;
+  if (!fill.strings.empty()) {
+    result.strings.assign(n, fill.strings[0]);
+  } else {
+    result.data.resize(n * fill.data.size());
+    array::fill_elements(result.data, fill.data);
+  }
+  return result;
+}
+
 namespace {
 
 // The lengths of a part's chunks along the axis: those of its grid, the last of which ends with the part, unless no part follows.
@@ -32,22 +44,9 @@ void append_lengths(nlohmann::json& lengths, const source_array::part& part, std
   lengths.push_back(last_length);
 }
 
-// `fill`: one element.
-element_buffer filled(const box& region, const element_buffer& fill) {
-  const auto n = static_cast<std::size_t>(region.elements());
-  element_buffer result;
-  if (!fill.strings.empty()) {
-    result.strings.assign(n, fill.strings[0]);
-  } else {
-    result.data.resize(n * fill.data.size());
-    array::fill_elements(result.data, fill.data);
-  }
-  return result;
-}
-
 // The elements of another box, with fill values where it has more.
 element_buffer reshaped(const element_buffer& elements, const box& from, const box& to, const element_buffer& fill) {
-  element_buffer result = filled(to, fill);
+  element_buffer result = filled(to.elements(), fill);
   const box shared = array::intersect(from, to);
   if (!fill.strings.empty()) array::copy_elements(elements.strings, from, result.strings, to, shared);
   else array::copy_elements(elements.data, from, result.data, to, shared, fill.data.size());
@@ -287,7 +286,7 @@ void source_array::decode(const extents& chunk, std::vector<std::byte> stored, e
   if (p.own_fill && stored.empty() && !p.array->find_stored(entry.index)) {
     if (!p.unrepresentable_fill.empty())
       throw unrepresentable_value("of its fill value, which chunks have that were never written: " + p.unrepresentable_fill);
-    out = filled({extents(chunk.size(), 0), shape_of(chunk)}, *p.own_fill);
+    out = filled(array::product(shape_of(chunk)), *p.own_fill);
     return;
   }
   p.array->decode(entry.index, std::move(stored), out);
@@ -304,7 +303,7 @@ void source_array::decode(const extents& chunk, std::vector<std::byte> stored, e
 
 element_buffer source_array::read_box(const box& region) const {
   const bool is_variable = type().variable();
-  element_buffer result = filled(region, fill()), chunk_elements;
+  element_buffer result = filled(region.elements(), fill()), chunk_elements;
   if (region.empty()) return result;
   box chunks;
   for (std::size_t d = 0; d < region.first.size(); ++d) {

@@ -25,6 +25,9 @@
 
 namespace zarrbits::conversion {
 
+// This many elements, all of them `fill`, which is one element.
+zarr::element_buffer filled(std::uint64_t elements, const zarr::element_buffer& fill);
+
 // Not thread-safe: it keeps a shard open. Each thread has its own copy. Throws store_error and not_supported, as zarr_array does,
 // and unrepresentable_value for elements that the whole cannot have.
 class source_array {
