@@ -246,7 +246,8 @@ export_report export_store(const export_options& requested) {
       exporting::write_file(target, opened_store, zarr::node_at(opened_store, store.object), joined, options, report);
     } catch (const compressors::corrupt_chunk& e) {
       throw error(errc::damaged_source,
-                  "\"" + options.store + "\" is damaged: " + e.what() + "; leave such chunks out with `keep_going`",
+                  (options.concat ? "a store is damaged: " : "\"" + options.store + "\" is damaged: ") + std::string(e.what()) +
+                      "; leave such chunks out with `keep_going`",
                   {options.store});
     } catch (const conversion::unrepresentable_value& e) {
       throw error(errc::not_joinable, std::string("the stores cannot be joined: ") + e.what(), {options.store});
