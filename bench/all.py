@@ -10,6 +10,7 @@ import datetime
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import time
@@ -21,14 +22,14 @@ RESULTS = ROOT / "bench/results"
 COMMAND = "build/release/bin/zarrbits"
 # name -> command line, from the root of the sources; the environments with the peers are those that the scripts make
 BENCHMARKS = {
-    "start": f"python3 bench/start.py {COMMAND}",
+    "start": f"/usr/bin/python3 bench/start.py {COMMAND}",
     "hdf5_reader": "build/interop/venv/bin/python bench/hdf5_reader.py --size 256 --runs 3",
-    "convert": "scripts/bench-convert --rounds 3",
+    "convert": "scripts/bench-convert --rounds 3 --only deflate --only table",
     "stores": f"build/bench/zarr/bin/python bench/stores.py {COMMAND} build/bench/zarr/bin/python --rounds 3",
     "repack": f"build/bench/repack/bin/python bench/repack.py {COMMAND} build/bench/repack/bin/python --rounds 3",
     "many": "scripts/bench-many --days 400 --tiles 400 --rounds 1",
     "packing": "scripts/bench --json build/bench/packing.json",
-    "check": f"python3 bench/check.py {COMMAND} build/bench/bin/bench_decode --rounds 3",
+    "check": f"/usr/bin/python3 bench/check.py {COMMAND} build/bench/bin/bench_decode --rounds 3",
     "rows": "build/bench/bin/bench_rows",
     "zarr_codec": "build/interop/venv/bin/python bench/zarr_codec.py 64",
     "remote": "scripts/bench-remote --count",
@@ -62,7 +63,8 @@ def measure(name):
         "ZARRBITS_LIBRARY": str(ROOT / "build/release/library/libzarrbits.so"),
     }
     load, begun = os.getloadavg()[0], time.monotonic()
-    done = subprocess.run(command.split(), cwd=ROOT, env=environment, check=False, stdout=subprocess.PIPE, text=True)
+    words = shlex.split(command)
+    done = subprocess.run(words, cwd=ROOT, env=environment, check=False, stdout=subprocess.PIPE, text=True)
     print(done.stdout, flush=True)
     if done.returncode not in (0, 1):  # 1: a goal was missed
         return f"exit status {done.returncode}"
@@ -76,8 +78,8 @@ def measure(name):
         "seconds": round(time.monotonic() - begun),
         "tables": tables(done.stdout),
     }
-    if "--json" in command:
-        result["rows"] = json.loads((ROOT / command.split()[command.split().index("--json") + 1]).read_text())
+    if "--json" in words:
+        result["rows"] = json.loads((ROOT / words[words.index("--json") + 1]).read_text())
     if not result["tables"] and "rows" not in result:
         return "no table"
     RESULTS.mkdir(exist_ok=True)
