@@ -497,6 +497,11 @@ class Dataset(_Object):
         return self._read(axes)[tuple(w - a.first for w, a in zip(where, axes))]
 
     def __getitem__(self, selection: Any) -> Any:
+        if selection is Ellipsis and self.shape and not self._packed:
+            values = np.empty(self.shape, self.dtype)
+            if values.size:
+                self._opened().read_whole(self.shape, values.ctypes.data, values.nbytes)
+            return values
         names, pieces = split_fields(selection if isinstance(selection, tuple) else (selection,))
         if names:
             return _fields(self[pieces], names)
