@@ -40,14 +40,14 @@ static int check_packbits(void) {
 }
 
 static int check_other_results(void) {
-  unsigned char bools[3] = {1, 0, 2};
+  unsigned char bools[3] = {1, 0, 2}, out[3];
   uint16_t value = 0;
   uint64_t element = 7;
   zarrbits_codec* codec = make("{\"name\": \"bytes\"}", "bool");
   if (codec == NULL) return 20;
-  if (zarrbits_decode(codec, bools, sizeof bools, bools, sizeof bools, &element) != ZARRBITS_REFUSED_ELEMENT) return 21;
+  if (zarrbits_decode(codec, bools, sizeof bools, out, sizeof out, &element) != ZARRBITS_REFUSED_ELEMENT) return 21;
   if (element != 2) return 22;
-  if (zarrbits_decode_range(codec, 3, 1, bools + 1, 2, bools + 1, 2, &element) != ZARRBITS_REFUSED_ELEMENT) return 23;
+  if (zarrbits_decode_range(codec, 3, 1, bools + 1, 2, out, 2, &element) != ZARRBITS_REFUSED_ELEMENT) return 23;
   if (element != 2) return 24; /* counted in the chunk */
   zarrbits_free_codec(codec);
 
