@@ -11,36 +11,36 @@
 int main(void) {
   enum { pixels = 1000, first = 300, count = 10 };
   uint16_t row[pixels], part[count];
-  char why[200];
+  char reason[200];
   zarrbits_codec* codec;
   unsigned char* packed;
-  int64_t size, result;
-  uint64_t offset, bytes;
+  uint64_t size, offset, bytes, element = 0;
+  zarrbits_result result;
   int i;
 
   for (i = 0; i < pixels; ++i) row[i] = (uint16_t)(i * 4);
-  codec = zarrbits_make_codec("{\"name\": \"packbits\", \"configuration\": {\"last_bit\": 11}}", "uint16", why, sizeof why);
+  codec = zarrbits_make_codec("{\"name\": \"packbits\", \"configuration\": {\"last_bit\": 11}}", "uint16", reason, sizeof reason);
   if (codec == NULL) {
-    fprintf(stderr, "%s\n", why);
+    fprintf(stderr, "%s\n", reason);
     return EXIT_FAILURE;
   }
-  size = zarrbits_encoded_size(codec, pixels);
+  if (zarrbits_encoded_size(codec, pixels, &size) != ZARRBITS_OK) return EXIT_FAILURE;
   packed = malloc((size_t)size);
   if (packed == NULL) return EXIT_FAILURE;
-  if (zarrbits_encode(codec, row, sizeof row, packed, (size_t)size) != ZARRBITS_DONE) return EXIT_FAILURE;
-  printf("%d pixels of %u bytes are %lld bytes\n", pixels, (unsigned)sizeof row[0], (long long)size);
+  if (zarrbits_encode(codec, row, sizeof row, packed, (size_t)size, NULL) != ZARRBITS_OK) return EXIT_FAILURE;
+  printf("%d pixels of %u bytes are %llu bytes\n", pixels, (unsigned)sizeof row[0], (unsigned long long)size);
 
   /* only these bytes are needed for the pixels 300 to 309: read them from a file, or by a range request */
-  if (!zarrbits_encoded_range(codec, pixels, first, count, &offset, &bytes)) return EXIT_FAILURE;
-  if (zarrbits_decode_range(codec, pixels, first, packed + offset, (size_t)bytes, part, sizeof part) != ZARRBITS_DONE)
+  if (zarrbits_encoded_range(codec, pixels, first, count, &offset, &bytes) != ZARRBITS_OK) return EXIT_FAILURE;
+  if (zarrbits_decode_range(codec, pixels, first, packed + offset, (size_t)bytes, part, sizeof part, NULL) != ZARRBITS_OK)
     return EXIT_FAILURE;
   printf("pixel %d is %u, out of %llu bytes at %llu\n", first, part[0], (unsigned long long)bytes, (unsigned long long)offset);
 
   row[77] = 5000;
-  result = zarrbits_encode(codec, row, sizeof row, packed, (size_t)size);
-  printf("pixel %lld does not fit in 12 bits\n", (long long)result);
+  result = zarrbits_encode(codec, row, sizeof row, packed, (size_t)size, &element);
+  if (result == ZARRBITS_REFUSED_ELEMENT) printf("pixel %llu does not fit in 12 bits\n", (unsigned long long)element);
 
   free(packed);
   zarrbits_free_codec(codec);
-  return result == 77 && part[0] == first * 4 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return result == ZARRBITS_REFUSED_ELEMENT && element == 77 && part[0] == first * 4 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

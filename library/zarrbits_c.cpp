@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <limits>
 #include <span>
 #include <string_view>
 
@@ -26,11 +25,13 @@ namespace {
 std::span<const std::byte> bytes(const void* p, std::size_t size) { return {static_cast<const std::byte*>(p), size}; }
 std::span<std::byte> bytes(void* p, std::size_t size) { return {static_cast<std::byte*>(p), size}; }
 
-std::int64_t to_status(const zarrbits::chunk_result& r) {
-  if (r) return ZARRBITS_DONE;
+zarrbits_result result_of(const zarrbits::chunk_result& r, std::uint64_t* element) {
+  if (r) return ZARRBITS_OK;
   if (r.failure.code == zarrbits::errc::invalid_padding_count) return ZARRBITS_WRONG_CHUNK;
-  if (r.failure.code == zarrbits::errc::value_does_not_fit || r.failure.code == zarrbits::errc::invalid_bool)
-    return static_cast<std::int64_t>(r.failure.element);
+  if (r.failure.code == zarrbits::errc::value_does_not_fit || r.failure.code == zarrbits::errc::invalid_bool) {
+    if (element) *element = r.failure.element;
+    return ZARRBITS_REFUSED_ELEMENT;
+  }
   return ZARRBITS_WRONG_SIZE;
 }
 
@@ -38,7 +39,7 @@ std::int64_t to_status(const zarrbits::chunk_result& r) {
 
 extern "C" {
 
-ZARRBITS_EXPORTED int zarrbits_interface(void) { return 1; }
+ZARRBITS_EXPORTED int zarrbits_interface(void) { return 2; }
 
 ZARRBITS_EXPORTED const char* zarrbits_version(void) { return ZARRBITS_VERSION_STRING; }
 
@@ -63,44 +64,45 @@ ZARRBITS_EXPORTED zarrbits_codec* zarrbits_make_codec(const char* codec_json, co
 
 ZARRBITS_EXPORTED void zarrbits_free_codec(zarrbits_codec* codec) { delete codec; }
 
-ZARRBITS_EXPORTED int64_t zarrbits_encoded_size(const zarrbits_codec* codec, uint64_t elements) {
+ZARRBITS_EXPORTED zarrbits_result zarrbits_encoded_size(const zarrbits_codec* codec, uint64_t elements, uint64_t* size) {
   try {
-    const std::uint64_t size = codec->codec.encoded_size(elements);
-    return size <= std::uint64_t{std::numeric_limits<std::int64_t>::max()} ? static_cast<std::int64_t>(size) : -1;
+    *size = codec->codec.encoded_size(elements);
+    return ZARRBITS_OK;
   } catch (...) {
-    return -1;
+    return ZARRBITS_WRONG_SIZE;
   }
 }
 
-ZARRBITS_EXPORTED int zarrbits_encoded_range(const zarrbits_codec* codec, uint64_t elements, uint64_t first, uint64_t count,
-                                             uint64_t* offset, uint64_t* size) {
+ZARRBITS_EXPORTED zarrbits_result zarrbits_encoded_range(const zarrbits_codec* codec, uint64_t elements, uint64_t first,
+                                                         uint64_t count, uint64_t* offset, uint64_t* size) {
   try {
     const zarrbits::byte_range range = codec->codec.encoded_range(elements, {first, count});
     *offset = range.offset;
     *size = range.size;
-    return 1;
+    return ZARRBITS_OK;
   } catch (...) {
-    return 0;
+    return ZARRBITS_WRONG_SIZE;
   }
 }
 
-ZARRBITS_EXPORTED int64_t zarrbits_encode(const zarrbits_codec* codec, const void* elements, size_t elements_size, void* chunk,
-                                          size_t chunk_size) {
-  return to_status(zarrbits::encode_chunk(codec->codec, bytes(elements, elements_size), bytes(chunk, chunk_size)));
+ZARRBITS_EXPORTED zarrbits_result zarrbits_encode(const zarrbits_codec* codec, const void* elements, size_t elements_size,
+                                                  void* chunk, size_t chunk_size, uint64_t* element) {
+  return result_of(zarrbits::encode_chunk(codec->codec, bytes(elements, elements_size), bytes(chunk, chunk_size)), element);
 }
 
-ZARRBITS_EXPORTED int64_t zarrbits_decode(const zarrbits_codec* codec, const void* chunk, size_t chunk_size, void* elements,
-                                          size_t elements_size) {
-  return to_status(zarrbits::decode_chunk(codec->codec, bytes(chunk, chunk_size), bytes(elements, elements_size)));
+ZARRBITS_EXPORTED zarrbits_result zarrbits_decode(const zarrbits_codec* codec, const void* chunk, size_t chunk_size,
+                                                  void* elements, size_t elements_size, uint64_t* element) {
+  return result_of(zarrbits::decode_chunk(codec->codec, bytes(chunk, chunk_size), bytes(elements, elements_size)), element);
 }
 
-ZARRBITS_EXPORTED int64_t zarrbits_decode_range(const zarrbits_codec* codec, uint64_t chunk_elements, uint64_t first,
-                                                const void* chunk_bytes, size_t bytes_size, void* elements,
-                                                size_t elements_size) {
+ZARRBITS_EXPORTED zarrbits_result zarrbits_decode_range(const zarrbits_codec* codec, uint64_t chunk_elements, uint64_t first,
+                                                        const void* chunk_bytes, size_t bytes_size, void* elements,
+                                                        size_t elements_size, uint64_t* element) {
   const std::size_t element_size = codec->codec.element_size();
   if (elements_size % element_size != 0) return ZARRBITS_WRONG_SIZE;
-  return to_status(zarrbits::decode_range_bytes(codec->codec, chunk_elements, bytes(chunk_bytes, bytes_size),
-                                                {first, elements_size / element_size}, bytes(elements, elements_size)));
+  return result_of(zarrbits::decode_range_bytes(codec->codec, chunk_elements, bytes(chunk_bytes, bytes_size),
+                                                {first, elements_size / element_size}, bytes(elements, elements_size)),
+                   element);
 }
 
 }  // extern "C"

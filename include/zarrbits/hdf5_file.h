@@ -2,7 +2,7 @@
 /*
  * <zarrbits/hdf5_file.hpp> for other languages: boxes of HDF5 datasets, read in several threads. libzarrbits_reader.so.
  *
- *   zarrbits_hdf5_file* f = zarrbits_hdf5_open("in.h5", "{}");
+ *   zarrbits_hdf5_file* f = zarrbits_hdf5_open("in.h5", "");
  *   if (!f) fprintf(stderr, "%s\n", zarrbits_hdf5_error());
  *   zarrbits_hdf5_dataset* d = zarrbits_hdf5_open_dataset(f, "/a/b");
  *   uint64_t first[] = {0, 0}, count[] = {10, 10};
@@ -10,6 +10,8 @@
  *   int status = zarrbits_hdf5_read(d, 2, first, count, NULL, values, sizeof values);   0, or a number of zarrbits::errc
  *   zarrbits_hdf5_close_dataset(d);
  *   zarrbits_hdf5_close(f);
+ *
+ * A function that can fail returns 0 for success, or the number of the error; one that returns a pointer, NULL for failure.
  *
  * Many threads may use a file at once. A dataset keeps its file open. Texts are UTF-8, or the bytes of the file. After fork(),
  * the child may use open files and datasets; files on servers it has to open again.

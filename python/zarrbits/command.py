@@ -20,7 +20,7 @@ from typing import Any, Callable, Union
 
 from .locations import Location, in_short
 from .remote import Secrets
-from .words import in_python
+from .words import flags_of, in_python
 
 Path = Union[str, "os.PathLike[str]"]
 Option = Union[str, int, float, Path, Sequence[Union[str, int, "os.PathLike[str]"]], Mapping[str, Union[str, int]], None]
@@ -140,14 +140,14 @@ def require_values(options: dict[str, Option]) -> None:
 
 
 def arguments(options: dict[str, Option]) -> list[str]:
-    """Flags, of names with "_" for "-"."""
+    """The flags of keywords."""
     flags: list[str] = []
     for name, value in options.items():
-        flag = "--" + name.replace("_", "-")
-        if value is None or value is False:
+        flag, negated = flags_of(name)
+        if value is None:
             continue
-        if value is True:
-            flags.append(flag)
+        if isinstance(value, bool):
+            flags += filter(None, [flag if value else negated])
         elif isinstance(value, (list, tuple)) and name in ("chunk", "shard") and not any(isinstance(n, str) for n in value):
             # the comma at the end tells a shape of one dimension from a size
             flags.append(f"{flag}={','.join(map(str, value))}{',' if len(value) == 1 else ''}")

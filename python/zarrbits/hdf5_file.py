@@ -26,6 +26,7 @@ from .command import Error, certificates
 from .hdf5_library import OpenDataset, OpenFile
 from .hdf5_selection import Axis, axes_of, result_shape, runs_of, split_fields
 from .hdf5_values import Empty, Reference, RegionReference, dtype_of, is_packed, text_of, unpack
+from .remote import header_lines
 
 Json = dict[str, Any]
 Path = Union[str, "os.PathLike[str]"]
@@ -60,9 +61,9 @@ class File(Mapping[str, Any]):
         external: Sequence[Path] = (),
         endpoint: str | None = None,
         profile: str | None = None,
-        no_sign_request: bool = False,
+        sign_request: bool = True,
         request_payer: bool = False,
-        headers: Sequence[str] = (),
+        headers: Mapping[str, str] | Path | None = None,
         ca_file: Path | None = None,
         connections: int | None = None,
     ) -> None:
@@ -73,8 +74,8 @@ class File(Mapping[str, Any]):
             ca_file = next(iter(certificates().values()), None)
         numbers = {"threads": threads, "chunk_cache": chunk_cache, "remote_cache": remote_cache, "connections": connections}
         texts = {"endpoint": endpoint, "profile": profile, "ca_file": ca_file}
-        flags = {"no_sign_request": no_sign_request, "request_payer": request_payer}
-        lists = {"external": external, "header": headers}
+        flags = {"no_sign_request": not sign_request, "request_payer": request_payer}
+        lists = {"external": external, "header": header_lines(headers or {})}
         options = [(name, str(int(value))) for name, value in numbers.items() if value is not None]
         options += [(name, os.fspath(value)) for name, value in texts.items() if value]
         options += [(name, "1") for name, value in flags.items() if value]

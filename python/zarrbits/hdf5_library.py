@@ -12,6 +12,7 @@ from typing import Any
 from zarrbits_codecs.plugins import compiled
 
 from .command import Denied, Error, NotFound
+from .words import in_python
 
 _INTERFACE = 1
 _NOT_FOUND, _DENIED = 34, 36  # of zarrbits::errc
@@ -67,7 +68,7 @@ def library() -> Any:
 
 def _failure() -> Error:
     number = library().zarrbits_hdf5_error_code()
-    sentence = "zarrbits: " + library().zarrbits_hdf5_error().decode(errors="replace")
+    sentence = "zarrbits: " + in_python(library().zarrbits_hdf5_error().decode(errors="replace"))
     kind = NotFound if number == _NOT_FOUND else Denied if number == _DENIED else Error
     return kind(sentence, 1, _NAMES.get(number, ""))
 

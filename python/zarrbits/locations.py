@@ -55,10 +55,10 @@ def is_location(given: Any) -> bool:
     return isinstance(given, (str, os.PathLike)) or _is_upath(given) or _is_h5py(given)
 
 
-def name_of(given: Any, no_lock: bool = False) -> str:
+def name_of(given: Any, lock: bool = True) -> str:
     """The name under which the command finds it. ValueError where it cannot."""
     if _is_h5py(given):
-        return _name_of_h5py(given, no_lock)
+        return _name_of_h5py(given, lock)
     if _is_upath(given):
         local = given.protocol in ("", "file", "local")
         return os.fsdecode(given.path) if local else _name_of_url(str(given))
@@ -117,7 +117,7 @@ def _is_h5py(given: Any) -> bool:
     return h5py is not None and isinstance(given, h5py.File)
 
 
-def _name_of_h5py(file: Any, no_lock: bool) -> str:
+def _name_of_h5py(file: Any, lock: bool) -> str:
     if not file:
         raise ValueError("zarrbits: the h5py.File is closed; use its name")
     name = os.fsdecode(file.filename)
@@ -126,9 +126,9 @@ def _name_of_h5py(file: Any, no_lock: bool) -> str:
             f"zarrbits: the h5py.File {name!r} is not a file on a disk, where the command could read it; copy it to one"
         )
     if file.mode != "r":
-        if not (no_lock or file.swmr_mode):
+        if lock and not file.swmr_mode:
             raise ValueError(
-                f'zarrbits: "{name}" is open for writing in this process; close it first, or set no_lock=True and write '
+                f'zarrbits: "{name}" is open for writing in this process; close it first, or set lock=False and write '
                 "nothing until the call ends"
             )
         file.flush()  # the command reads the file

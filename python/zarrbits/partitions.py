@@ -151,7 +151,7 @@ def convert(
         )
     if count is not None and count < 1:
         raise WrongOption(f"zarrbits: `partitions` is {count}, but must be at least 1", 2)
-    paths = [absolute(name_of(location, bool(options.get("no_lock")))) for location in locations]
+    paths = [absolute(name_of(location, bool(options["lock"]))) for location in locations]
     options = _for_workers(options, storage_options_of(list(locations)))
     report = options.pop("report", None)
     finalizing = {
@@ -180,10 +180,11 @@ def convert(
 
 def _for_workers(options: dict[str, Option], storage_options: Any) -> dict[str, Option]:
     """Names of files are made absolute, since workers may be in other folders."""
-    known: dict[str, Option] = {name: value for name, value in options.items() if value is not None and value is not False}
-    for name in ("ca_file", "scratch", "report"):
-        if name in known:
-            known[name] = os.path.abspath(os.fsdecode(known[name]))  # type: ignore[arg-type]
+    known: dict[str, Option] = {name: value for name, value in options.items() if value is not None}
+    for name in ("ca_file", "scratch", "report", "headers"):
+        value = known.get(name)
+        if isinstance(value, (str, os.PathLike)):  # headers may be a mapping
+            known[name] = os.path.abspath(os.fsdecode(value))
     if "external" in known:
         given = known["external"]
         many = given if isinstance(given, (list, tuple)) else [given]

@@ -62,6 +62,26 @@ def _take_azure_variables(told: dict[str, Any]) -> dict[str, str]:
     return {variable: value or "" for variable, value in given.items()}
 
 
+def header_lines(headers: Any) -> list[str]:
+    """"NAME: VALUE" of each header, of a mapping or of a file that has them like this."""
+    if isinstance(headers, Mapping):
+        for name, value in headers.items():
+            if "\n" in f"{name}{value}":  # it would be another header
+                raise ValueError(f"zarrbits: the header {name!r} is not one line; remove what follows the first")
+        return [f"{name}: {value}" for name, value in headers.items()]
+    if not isinstance(headers, (str, os.PathLike)):
+        raise TypeError(f"zarrbits: `headers` is a mapping of names to values, or the name of a file, not {type(headers).__name__}")
+    try:
+        with open(headers, encoding="utf-8", errors="surrogateescape") as file:
+            return [line.rstrip("\n") for line in file if line.strip()]
+    except OSError as e:  # its own sentence has the name
+        raise OSError(
+            e.errno,
+            "zarrbits: cannot read the file of `headers` (its name is not shown, because it may be a header, and secret): "
+            f'{e.strerror}; set the name of a file, or a mapping such as {{"Authorization": "Bearer TOKEN"}}',
+        ) from None
+
+
 def of_storage_options(given: Mapping[str, Any] | None, cloud: str = "s3") -> tuple[dict[str, Any], dict[str, str]]:
     """(options of the command, variables that are secrets). cloud: whose they are: of s3fs ("s3"), gcsfs ("gs"), adlfs ("az")."""
     options: dict[str, Any] = {}
@@ -82,7 +102,7 @@ def of_storage_options(given: Mapping[str, Any] | None, cloud: str = "s3") -> tu
     if google and told.get("token") == "anon":
         told["anon"], told["token"] = True, None
     if told.pop("anon", False):
-        options["no_sign_request"] = True
+        options["sign_request"] = False
     if told.pop("requester_pays", False):
         options["request_payer"] = True
     for name, option in (("endpoint_url", "endpoint"), ("profile", "aws_profile")):
@@ -102,7 +122,7 @@ def of_storage_options(given: Mapping[str, Any] | None, cloud: str = "s3") -> tu
     if region := told.pop("region_name", None):
         secrets["AWS_REGION"] = region
     if headers := told.pop("headers", None):
-        secrets["ZARRBITS_HEADERS"] = "\n".join(f"{name}: {value}" for name, value in headers.items())
+        secrets["ZARRBITS_HEADERS"] = "\n".join(header_lines(headers))
     unknown = sorted(set(told) - _WITHOUT_EFFECT) + [f"client_kwargs.{name}" for name in sorted(client)]
     if unknown:
         raise ValueError(
@@ -117,20 +137,18 @@ class Secrets:
     """A pipe with variables for one run of the command, and the arguments with which it finds them."""
 
     def __init__(self, options: dict[str, Any], locations: Sequence[Any]) -> None:
-        paths = [name_of(location, bool(options.get("no_lock"))) for location in locations]
+        paths = [name_of(location, options.get("lock", True)) for location in locations]
         given = options.pop("storage_options", None)
         clouds = [cloud_of(path) for path in paths]
         cloud = next((c for c in ("az", "gs") if c in clouds), "s3")
         more, variables = of_storage_options(storage_options_of(list(locations)) if given is None else given, cloud)
         for name, value in more.items():
-            if options.get(name) in (None, False):
+            if isinstance(value, bool) or options.get(name) is None:  # what is not a bool, the call may say otherwise
                 options[name] = value
-        headers = options.pop("header", None)
+        headers = options.pop("headers", None)
         if headers:
-            lines = [headers] if isinstance(headers, str) else list(headers)
-            options["header"] = [line for line in lines if line.startswith("@")] or None
-            lines = [line for line in lines if not line.startswith("@")]
-            variables["ZARRBITS_HEADERS"] = "\n".join([*lines, *filter(None, [variables.get("ZARRBITS_HEADERS")])])
+            others = filter(None, [variables.get("ZARRBITS_HEADERS")])
+            variables["ZARRBITS_HEADERS"] = "\n".join([*header_lines(headers), *others])
         self.paths: list[str] = []
         for path in paths:
             secret = path.startswith(("http://", "https://")) and ("?" in path or "@" in path)
@@ -144,7 +162,9 @@ class Secrets:
             return
         content = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in variables.items())
         if len(content) > 60_000:  # what a pipe holds before anyone reads it
-            raise ValueError("storage_options and URLs are longer than 60,000 bytes together; put the URLs into a list @LIST.txt")
+            raise ValueError(
+                "storage_options, headers and URLs are longer than 60,000 bytes together; put the URLs into a list @LIST.txt"
+            )
         end, other = os.pipe()
         try:
             os.write(other, content)

@@ -15,8 +15,8 @@ import numpy as np
 
 from .plugins import LIBRARY_PATH
 
-DONE, WRONG_SIZE, WRONG_CHUNK = -1, -2, -3
-_INTERFACE = 1
+OK, REFUSED_ELEMENT = 0, 1  # of zarrbits_result
+_INTERFACE = 2
 
 
 def _load() -> ctypes.CDLL | None:
@@ -29,17 +29,18 @@ def _load() -> ctypes.CDLL | None:
             return None
     except (OSError, AttributeError):
         return None
-    codec, size, memory, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_uint64
-    for name, result, arguments in (
-        ("make_codec", codec, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, size]),
+    codec, size, memory, number, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p
+    out, result = ctypes.POINTER(number), ctypes.c_int
+    for name, returned, arguments in (
+        ("make_codec", codec, [text, text, text, size]),
         ("free_codec", None, [codec]),
-        ("encoded_range", ctypes.c_int, [codec, number, number, number, ctypes.POINTER(number), ctypes.POINTER(number)]),
-        ("encode", ctypes.c_int64, [codec, memory, size, memory, size]),
-        ("decode", ctypes.c_int64, [codec, memory, size, memory, size]),
-        ("decode_range", ctypes.c_int64, [codec, number, number, memory, size, memory, size]),
+        ("encoded_range", result, [codec, number, number, number, out, out]),
+        ("encode", result, [codec, memory, size, memory, size, out]),
+        ("decode", result, [codec, memory, size, memory, size, out]),
+        ("decode_range", result, [codec, number, number, memory, size, memory, size, out]),
     ):
         function = getattr(library, "zarrbits_" + name)
-        function.restype, function.argtypes = result, arguments
+        function.restype, function.argtypes = returned, arguments
     return library
 
 
@@ -69,34 +70,41 @@ class _Codec:
         # times are whole numbers with a sign
         name = "bool" if dtype.kind == "b" else f"int{8 * dtype.itemsize}" if dtype.kind in "mM" else dtype.name
         configuration = {"padding_encoding": padding_encoding, "first_bit": first_bit, "last_bit": first_bit + bits - 1}
-        why = ctypes.create_string_buffer(500)
+        reason = ctypes.create_string_buffer(500)
         self._codec = LIBRARY.zarrbits_make_codec(
-            json.dumps({"name": "packbits", "configuration": configuration}).encode(), name.encode(), why, len(why)
+            json.dumps({"name": "packbits", "configuration": configuration}).encode(), name.encode(), reason, len(reason)
         )
         if not self._codec:
-            raise ValueError("packbits: " + why.value.decode(errors="replace"))
+            raise ValueError("packbits: " + reason.value.decode(errors="replace"))
 
     def __del__(self) -> None:
         if self._codec and LIBRARY:  # at the end of the process, modules may be gone
             LIBRARY.zarrbits_free_codec(self._codec)
 
-    def encode(self, values: Any, payload: Any) -> int:
-        return int(LIBRARY.zarrbits_encode(self._codec, _address(values), values.nbytes, _address(payload), payload.nbytes))
+    def encode(self, values: Any, payload: Any) -> tuple[int, int]:
+        """(a zarrbits_result, the index of the element that is refused)."""
+        element = ctypes.c_uint64()
+        result = LIBRARY.zarrbits_encode(
+            self._codec, _address(values), values.nbytes, _address(payload), payload.nbytes, ctypes.byref(element)
+        )
+        return result, element.value
 
     def decode(self, payload: Any, values: Any) -> int:
-        return int(LIBRARY.zarrbits_decode(self._codec, _address(payload), payload.nbytes, _address(values), values.nbytes))
+        return int(
+            LIBRARY.zarrbits_decode(self._codec, _address(payload), payload.nbytes, _address(values), values.nbytes, None)
+        )
 
     def byte_range(self, elements: int, first: int, count: int) -> tuple[int, int]:
         """(offset, size) of the bytes that hold these elements."""
         offset, size = ctypes.c_uint64(), ctypes.c_uint64()
-        if not LIBRARY.zarrbits_encoded_range(self._codec, elements, first, count, ctypes.byref(offset), ctypes.byref(size)):
+        if LIBRARY.zarrbits_encoded_range(self._codec, elements, first, count, ctypes.byref(offset), ctypes.byref(size)):
             raise ValueError(f"packbits: elements {first} to {first + count - 1} are not in a chunk of {elements}")
         return offset.value, size.value
 
     def decode_range(self, elements: int, first: int, part: Any, values: Any) -> int:
         return int(
             LIBRARY.zarrbits_decode_range(
-                self._codec, elements, first, _address(part), part.nbytes, _address(values), values.nbytes
+                self._codec, elements, first, _address(part), part.nbytes, _address(values), values.nbytes, None
             )
         )
 

@@ -150,9 +150,10 @@ def pack(
     if core := library.codec(values.dtype.newbyteorder("="), padding_encoding, first, bits):
         native = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
         payload = np.empty(packed_size(values.dtype, values.size, padding_encoding, first, first + bits - 1), np.uint8)
-        if (at := core.encode(native, payload)) >= 0:
-            _refuse(values, at, first, bits)
-        if at != library.DONE:
+        result, element = core.encode(native, payload)
+        if result == library.REFUSED_ELEMENT:
+            _refuse(values, element, first, bits)
+        if result != library.OK:
             raise ValueError(f"packbits: {values.size} elements of {values.dtype} are too many for one chunk")
         return payload
     # as unsigned integers, in their own byte order: floats are never touched as numbers, which keeps the payloads of NaNs
@@ -215,7 +216,7 @@ def unpack(
         body = payload[1:] if padding_encoding == "first_byte" else payload[:-1]
     if core:
         values = np.empty(elements, dtype.newbyteorder("="))
-        if core.decode(np.ascontiguousarray(payload), values) != library.DONE:
+        if core.decode(np.ascontiguousarray(payload), values) != library.OK:
             raise ValueError(
                 f"packbits: the chunk does not hold {elements} elements of {dtype}; it is damaged, or not what the metadata says"
             )
@@ -273,7 +274,7 @@ def unpack_range(
     values = np.empty(count, native)
     if core is None:
         raise RuntimeError("packbits: without the compiled core only whole chunks can be decoded")
-    if core.decode_range(elements, first_element, part, values) != library.DONE:
+    if core.decode_range(elements, first_element, part, values) != library.OK:
         raise ValueError(
             f"packbits: {part.size} bytes are not those of elements {first_element} to {first_element + count - 1} "
             f"of a chunk of {elements} of "

@@ -60,33 +60,34 @@ static void* library = NULL;
 static void check_codec(char** word, const char* line) {
   FUNCTION(library, void*, zarrbits_make_codec, (const char*, const char*, char*, size_t));
   FUNCTION(library, void, zarrbits_free_codec, (void*));
-  FUNCTION(library, int64_t, zarrbits_encoded_size, (const void*, uint64_t));
-  FUNCTION(library, int64_t, zarrbits_encode, (const void*, const void*, size_t, void*, size_t));
-  FUNCTION(library, int64_t, zarrbits_decode, (const void*, const void*, size_t, void*, size_t));
-  char why[500] = "";
-  void* codec = zarrbits_make_codec(word[1], word[2], why, sizeof why);
+  FUNCTION(library, int, zarrbits_encoded_size, (const void*, uint64_t, uint64_t*));
+  FUNCTION(library, int, zarrbits_encode, (const void*, const void*, size_t, void*, size_t, uint64_t*));
+  FUNCTION(library, int, zarrbits_decode, (const void*, const void*, size_t, void*, size_t, uint64_t*));
+  char reason[500] = "";
+  void* codec = zarrbits_make_codec(word[1], word[2], reason, sizeof reason);
   const char* stage = word[6];
   const int wrong = atoi(word[7]);
   if (strcmp(stage, "configure") == 0) {
-    if (codec || !*why) stop("a codec was made of", line);
+    if (codec || !*reason) stop("a codec was made of", line);
     return;
   }
-  if (!codec) stop(why, line);
+  if (!codec) stop(reason, line);
   unsigned char *decoded, *encoded;
   const size_t decoded_size = bytes_of(word[4], &decoded), encoded_size = bytes_of(word[5], &encoded);
   if (strcmp(stage, "decode") != 0) {
-    const int64_t size = zarrbits_encoded_size(codec, strtoull(word[3], NULL, 10));
+    uint64_t size = 0;
+    if (zarrbits_encoded_size(codec, strtoull(word[3], NULL, 10), &size) != 0) stop("the chunk is too large", line);
     unsigned char* made = malloc((size_t)size + 1);
-    const int64_t status = zarrbits_encode(codec, decoded, decoded_size, made, (size_t)size);
-    if ((status == -1) == wrong) stop(wrong ? "this was encoded" : "this was not encoded", line);
+    const int result = zarrbits_encode(codec, decoded, decoded_size, made, (size_t)size, NULL);
+    if ((result == 0) == wrong) stop(wrong ? "this was encoded" : "this was not encoded", line);
     if (!wrong && ((size_t)size != encoded_size || memcmp(made, encoded, encoded_size) != 0))
       stop("the chunk is another one", line);
     free(made);
   }
   if (strcmp(stage, "encode") != 0) {
     unsigned char* back = malloc(decoded_size + 1);
-    const int64_t status = zarrbits_decode(codec, encoded, encoded_size, back, decoded_size);
-    if ((status == -1) == wrong) stop(wrong ? "this was decoded" : "this was not decoded", line);
+    const int result = zarrbits_decode(codec, encoded, encoded_size, back, decoded_size, NULL);
+    if ((result == 0) == wrong) stop(wrong ? "this was decoded" : "this was not decoded", line);
     if (!wrong && memcmp(back, decoded, decoded_size) != 0) stop("the elements are others", line);
     free(back);
   }

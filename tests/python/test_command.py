@@ -19,6 +19,8 @@ import pytest
 
 import zarrbits
 from kills import slow_writes
+from zarrbits.command import arguments
+from zarrbits.words import in_python
 
 
 def made(folder):
@@ -311,8 +313,9 @@ def test_no_option_of_the_command_is_forgotten(folder):
     for name in VERBS:
         verb = name.removesuffix("_store")
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], verb, "--help"], capture_output=True, text=True, check=True).stdout
+        others = {"for": "access", "header": "headers", "no-missing": "allow_missing"}
         flags = {
-            "access" if f == "for" else f.replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)
+            others.get(f, f.removeprefix("no-")).replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)
         } - without
         parameters = {p.name for p in signature(getattr(zarrbits, name)).parameters.values() if p.kind == p.KEYWORD_ONLY} - {
             "client",
@@ -350,10 +353,34 @@ def test_docstrings_say_what_help_says():
     subprocess.run([sys.executable, root / "docs/man/docstrings.py", "--check"], check=True)
     said = zarrbits.convert.__doc__
     assert "    overwrite: Replace an existing Zarr store" in said and "`virtual=True`" in said and "--" not in said
+    assert "    lock: False: Open the HDF5 file without a lock" in said and "    consolidate: Also " in said
     for name in VERBS:
         call = getattr(zarrbits, name)
         for option in (p.name for p in signature(call).parameters.values() if p.kind == p.KEYWORD_ONLY and p.name != "progress"):
             assert f"    {option}: " in call.__doc__, (name, option)
+
+
+def test_keywords_and_flags():
+    for keyword, flag, value in (
+        ("lock", "--no-lock", False),
+        ("etag", "--no-etag", False),
+        ("sign_request", "--no-sign-request", False),
+        ("allow_missing", "--no-missing", False),
+        ("consolidate", "--consolidate", True),
+        ("consolidate", "--no-consolidate", False),
+        ("netcdf", "--netcdf", True),
+        ("netcdf", "--no-netcdf", False),
+        ("overwrite", "--overwrite", True),
+    ):
+        assert arguments({keyword: value}) == [flag]
+        assert in_python(f'use {flag}, not "{flag}"') == f'use `{keyword}={value}`, not "{flag}"'
+    for keyword, flag in ("access", "--for"), ("headers", "--header"), ("zarr_format", "--zarr-format"):
+        assert arguments({keyword: "x"}) == [f"{flag}=x"] and in_python(f"{flag} is missing") == f"`{keyword}` is missing"
+    assert arguments({"lock": True, "overwrite": False, "consolidate": None}) == []
+    assert in_python("with `no_etag`, --no-such and `threads`") == "with `etag=False`, --no-such and `threads`"
+    for name in "no_lock", "no_etag", "no_consolidate", "header":
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            zarrbits.convert("in.h5", "out.zarr", **{name: None})
 
 
 def test_each_option_arrives(folder):
@@ -376,7 +403,9 @@ def test_each_option_arrives(folder):
             threads=2,
             memory="1G",
             allow_overlap=True,
-            no_lock=False,
+            lock=False,
+            etag=True,
+            consolidate=False,
             report=pathlib.Path("r.json"),
         ).document["arguments"]
     finally:
@@ -385,6 +414,8 @@ def test_each_option_arrives(folder):
     assert set(given[2:-4]) == {
         "--concat=time",
         "--allow-overlap",
+        "--no-lock",
+        "--no-consolidate",
         "--report=r.json",
         "--threads=2",
         "--memory=1G",
@@ -553,7 +584,7 @@ def test_shares_of_many_files_are_completed(folder):
     for share in range(2):
         zarrbits.convert(paths, store, concat="x:0", partition=f"{share}/2", compress="zstd:3")
     assert "different options" in str(refused(zarrbits.finalize, paths, store, concat="x:0", compress="zstd:4"))
-    report = zarrbits.finalize(paths, store, concat="x:0", order="given", compress="zstd:3", no_consolidate=True)
+    report = zarrbits.finalize(paths, store, concat="x:0", order="given", compress="zstd:3", consolidate=False)
     assert not report.lost and zarrbits.verify(paths, store, concat="x:0").equal
 
 

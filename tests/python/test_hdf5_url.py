@@ -101,7 +101,11 @@ def test_headers(path):
         with pytest.raises(zarrbits.Error) as refusal:
             zarrbits.File(url)
         assert refusal.value.code in ("permission_denied", "server_failed") and "sesame" not in str(refusal.value)
-        compare(path, url, headers=["Authorization: Bearer sesame"])
+        compare(path, url, headers={"Authorization": "Bearer sesame"})
+        file = path.with_name("headers.txt")
+        file.write_text("X-Other: 1\r\n\nAuthorization: Bearer sesame\n", encoding="utf-8")
+        for name in file, str(file):
+            compare(path, url, headers=name)
 
 
 def test_files_that_are_absent_or_change(path, server):
@@ -153,7 +157,7 @@ def test_s3(path, monkeypatch):
 def test_public_buckets(path):
     with s3_server.Server(public=True) as server:
         server.objects["in.h5"] = s3_server.Stored(path.read_bytes())
-        compare(path, f"s3://{s3_server.BUCKET}/in.h5", endpoint=server.url, no_sign_request=True)
+        compare(path, f"s3://{s3_server.BUCKET}/in.h5", endpoint=server.url, sign_request=False)
         assert not any("Authorization" in r.headers for r in server.requests)
 
 

@@ -83,10 +83,10 @@ def test_an_open_file_of_h5py(folder, monkeypatch):
         zarrbits.plan(f)
     with h5py.File(source, "r+") as f:
         f["y"] = np.arange(100)  # which is not in the file yet
-        with pytest.raises(ValueError, match="is open for writing in this process; close it first, or set no_lock=True"):
+        with pytest.raises(ValueError, match="is open for writing in this process; close it first, or set lock=False"):
             zarrbits.plan(f)
-        assert [d["path"] for d in zarrbits.plan(f, no_lock=True).datasets] == ["/x", "/y"]
-        report = zarrbits.convert(f, os.path.join(folder, "open.zarr"), no_lock=True, partition="0/1")
+        assert [d["path"] for d in zarrbits.plan(f, lock=False).datasets] == ["/x", "/y"]
+        report = zarrbits.convert(f, os.path.join(folder, "open.zarr"), lock=False, partition="0/1")
         assert report.sources == [source]
     with h5py.File("memory", "w", driver="core", backing_store=False) as f:
         with pytest.raises(ValueError, match="'memory' is not a file on a disk"):
@@ -99,10 +99,13 @@ def test_paths_of_universal_pathlib(folder):
     here, other = upath("s3", "b/in.h5", "s3://b/in.h5", anon=True), upath("s3", "b/o", "s3://b/o", key="k", secret="s")
     assert name_of(here) == "s3://b/in.h5" and storage_options_of([here, source]) == {"anon": True}
     options = {}
-    assert Secrets(options, [here, source]).paths == ["s3://b/in.h5", source] and options["no_sign_request"] is True
+    assert Secrets(options, [here, source]).paths == ["s3://b/in.h5", source] and options["sign_request"] is False
     options = {"storage_options": {"profile": "mine"}}  # options of the call win
     Secrets(options, [here])
     assert options == {"aws_profile": "mine"}
+    options = {"sign_request": True, "request_payer": False, "endpoint": "https://mine"}  # the first two are defaults
+    Secrets(options, [upath("s3", "b/k", "s3://b/k", anon=True, requester_pays=True, endpoint_url="https://other")])
+    assert options == {"sign_request": False, "request_payer": True, "endpoint": "https://mine"}
     with pytest.raises(ValueError, match="different storage_options"):
         zarrbits.convert(here, other)
     with pytest.raises(ValueError, match="adl"):
@@ -125,7 +128,7 @@ def test_names_for_workers_in_other_folders(folder, monkeypatch):
 def test_empty_options_are_errors_and_do_not_mean_everything(folder):
     source, store = made(folder), os.path.join(folder, "out.zarr")
     texts = ("partition", "codec", "profile", "compress", "chunk", "shard", "concat", "memory", "convention", "report", "bits")
-    for name in (*texts, "include", "exclude", "header", "base", "endpoint", "links", "external"):
+    for name in (*texts, "include", "exclude", "headers", "base", "endpoint", "links", "external"):
         with pytest.raises(ValueError, match=f"`{name}` is empty; set a value, or None to do without"):
             zarrbits.convert(source, store, **{name: ""})
     for name in "include", "chunk", "shard":

@@ -86,7 +86,7 @@ def test_many_files_and_options_of_workers(folder, monkeypatch):
     os.mkdir("data")
     instead_of_the_command(folder, monkeypatch, f"print(*words, file=open({asked!r}, 'a'))")
     with concurrent.futures.ThreadPoolExecutor(2) as client:
-        options = {"concat": "x:0", "allow_overlap": True, "external": "data"}
+        options = {"concat": "x:0", "allow_overlap": True, "external": "data", "lock": False}
         report = zarrbits.convert(paths, "out.zarr", client=client, partitions=3, **options)
     assert report.sources == [os.path.join(folder, path) for path in paths]
     with open(asked, encoding="utf-8") as f:
@@ -95,8 +95,8 @@ def test_many_files_and_options_of_workers(folder, monkeypatch):
         (line,) = [line for line in lines if f"--partition={i}/3" in line]
         # a worker may be in another folder
         assert line.startswith("convert ") and line.endswith(f" {folder}/2.h5 {folder}/out.zarr")
-        assert "--threads=1" in line and f"--external={folder}/data" in line
-    assert lines[-1].startswith("finalize ") and len(lines) == 4 and "--partition" not in lines[-1]
+        assert "--threads=1" in line and f"--external={folder}/data" in line and "--no-lock" in line
+    assert lines[-1].startswith("finalize ") and len(lines) == 4 and "--no-lock" in lines[-1] and "--partition" not in lines[-1]
     assert zarrbits.verify(paths, "out.zarr", concat="x:0", allow_overlap=True).equal
 
 

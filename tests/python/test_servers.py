@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
 """storage_options of the functions in Python: what fsspec is told reaches the server, and no other process sees a secret."""
 
+import concurrent.futures
 import json
+import multiprocessing
 import os
 import pathlib
 import sys
@@ -69,7 +71,7 @@ def test_what_adlfs_is_told(source, monkeypatch):
         {"account_name": "a", "account_host": "h:1", "client_id": "i", "client_secret": "s"}, "az"
     )
     assert given == {"endpoint": "https://h:1"} and secrets["AZURE_CLIENT_SECRET"] == "s" and secrets["AZURE_STORAGE_KEY"] == ""
-    assert of_storage_options({"anon": True}, "az") == ({"no_sign_request": True}, {})
+    assert of_storage_options({"anon": True}, "az") == ({"sign_request": False}, {})
     with pytest.raises(ValueError, match="account_key"):
         of_storage_options({"account_key": "x"})  # of S3
 
@@ -139,15 +141,37 @@ def test_headers_and_a_query_are_in_no_list_of_processes(source):
         try:
             secret = url + f"?sig={SECRET}"
             zarrbits.convert(secret, "out.zarr", storage_options={"headers": {"Authorization": f"Bearer {SECRET}"}})
-            zarrbits.convert(secret, "again.zarr", header=f"X-Token: {SECRET}")
+            zarrbits.convert(secret, "again.zarr", headers={"X-Token": SECRET})
+            pathlib.Path("headers.txt").write_text(f"X-Key: {SECRET}\n", encoding="utf-8")
+            spawn = multiprocessing.get_context("spawn")
+            with concurrent.futures.ProcessPoolExecutor(1, spawn, initializer=os.chdir, initargs=("/",)) as client:
+                options = {"headers": "headers.txt", "client": client, "partitions": 1}
+                zarrbits.convert(secret, os.path.abspath("parts.zarr"), **options)
         finally:
             over.set()
             looker.join()
         right("out.zarr")
         right("again.zarr")
+        right("parts.zarr")
         assert all(r.query == f"sig={SECRET}" for r in s.requests)
-        assert s.requests[0].headers["Authorization"] == f"Bearer {SECRET}" and s.requests[-1].headers["X-Token"] == SECRET
+        assert s.requests[0].headers["Authorization"] == f"Bearer {SECRET}" and s.requests[-1].headers["X-Key"] == SECRET
+        assert SECRET in [r.headers.get("X-Token") for r in s.requests]
     assert seen and not any(SECRET.encode() in what for what in seen)
+
+
+def test_headers_that_are_wrong():
+    for headers, kind, words in (
+        ({"X-Token": f"a\n{SECRET}"}, ValueError, "the header 'X-Token' is not one line; remove"),
+        ([f"X-Token: {SECRET}"], TypeError, "`headers` is a mapping of names to values, or the name of a file, not list"),
+        (f"X-Token: {SECRET}", FileNotFoundError, "cannot read the file of `headers` .*: No such file or directory; set"),
+        (f"X-Token: {SECRET * 20}", OSError, "cannot read the file of `headers` .*: File name too long; set"),
+    ):
+        for call in zarrbits.inspect, zarrbits.File:
+            with pytest.raises(kind, match=words) as refusal:
+                call("https://127.0.0.1:1/in.h5", headers=headers)
+            assert SECRET not in str(refusal.value) and (isinstance(headers, (dict, list)) or refusal.value.__suppress_context__)
+    with pytest.raises(ValueError, match="the header 'a' is not one line"):
+        zarrbits.inspect("https://127.0.0.1:1/in.h5", storage_options={"headers": {"a": "b\nc: d"}})
 
 
 @pytest.mark.parametrize(
@@ -184,7 +208,7 @@ def test_what_options_of_gcsfs_become(tmp_path):
     file = tmp_path / "credentials.json"
     file.write_text("{}")
     for given, options, secrets in (
-        ({"token": "anon"}, {"no_sign_request": True}, {}),
+        ({"token": "anon"}, {"sign_request": False}, {}),
         ({"token": "google_default", "access": "read_only"}, {}, {}),
         ({"token": str(file)}, {}, {"GOOGLE_APPLICATION_CREDENTIALS": str(file)}),
         ({"token": "ya29.x"}, {}, {"GOOGLE_OAUTH_ACCESS_TOKEN": "ya29.x"}),

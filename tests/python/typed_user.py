@@ -29,6 +29,9 @@ snapshot: str = zarrbits.to_icechunk("refs.json", "repository", branch="main", o
 zarrbits.to_icechunk("refs.json")  # type: ignore[call-arg]
 zarrbits.open_references(5)  # type: ignore[arg-type]
 zarrbits.convert("in.h5", "out.zarr", codec="gzip")  # type: ignore[arg-type]
+zarrbits.convert("in.h5", "out.zarr", lock=False, consolidate=False, headers={"Authorization": "Bearer TOKEN"})
+zarrbits.convert("in.h5", "out.zarr", lock=None)  # type: ignore[arg-type]
+zarrbits.convert("in.h5", "out.zarr", headers=["Authorization: Bearer TOKEN"])  # type: ignore[arg-type]
 zarrbits.convert("in.h5", "out.zarr", no_such_option=1)  # type: ignore[call-arg]
 zarrbits.plan("in.h5", overwrite=True)  # type: ignore[call-arg]
 zarrbits.convert("in.h5")  # type: ignore[call-arg]
