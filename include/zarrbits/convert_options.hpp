@@ -83,7 +83,7 @@ struct shard_size {
 enum class grid_type {
   regular,      // all chunks have one shape: after a file that ends within a chunk, the chunks of the next ones are made again
   rectilinear,  // where it copies more: chunks end where those of the files do, and only the last one of each file is made again.
-                // Fewer readers have Zarr's rectilinear chunk grid; see docs/guide/many-files.md
+                // Fewer readers have Zarr's rectilinear chunk grid; see docs/guide/rectilinear.md
 };
 // Its name, as in the plan: "regular".
 const char* to_string(grid_type g) noexcept;
