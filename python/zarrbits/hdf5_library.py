@@ -84,6 +84,17 @@ def _bytes_of(function: Any, *arguments: Any) -> bytes:
         library().zarrbits_hdf5_free(pointer)
 
 
+_BYTE = ctypes.c_char
+
+
+def address_of(array: Any) -> Any:
+    """Where a contiguous array begins, as an argument of a call. numpy's own `array.ctypes` takes as long as a small call."""
+    try:
+        return ctypes.byref(_BYTE.from_buffer(array))
+    except (ValueError, BufferError):  # times, which are not buffers
+        return array.ctypes.data
+
+
 class OpenFile:
     """An open file of the library. It is closed when nobody uses it any longer; a child process never closes its parent's."""
 
