@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Runs all benchmarks on one machine, one after the other, and keeps what each one printed as bench/results/NAME.json: the command,
-the commit, the processor, how busy the machine was before, and the tables. bench/performance.py makes the page of these.
+"""Runs all benchmarks on one machine, one after the other, and keeps what each one printed as bench/results/NAME.json: the
+command, the commit, the processor, how busy the machine was before, and the tables. bench/performance.py makes the page of these.
 
 python3 bench/all.py [NAME]...      default: all; an hour and a half on an idle machine with two cores
 """
