@@ -32,6 +32,7 @@ bool is_repack(int argc, char** argv);
 const CLI::App& export_parser();
 const CLI::App& repack_parser();
 int plan_repack_main(int argc, char** argv);
+int rename_main(int argc, char** argv);
 int digest_main(int argc, char** argv);
 int check_main(int argc, char** argv);
 int finalize_main(int argc, char** argv);

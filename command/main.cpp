@@ -36,6 +36,7 @@ const command commands[] = {
     {"finalize", "write the metadata of a store that was converted in shares", finalize_main},
     {"export", "write a Zarr store into an HDF5 or netCDF-4 file", export_main},
     {"repack", "change the layout, chunks or filters of an HDF5 file: for archives and servers", repack_main},
+    {"rename", "rename the sources of references, for readers who find them elsewhere", rename_main},
     {"verify", "compare a store with what it was made from: values, types, attributes", verify_main},
     {"digest", "print a digest of the values of each array, equal in all formats", digest_main},
     {"check", "say whether a store or an HDF5 file is all right: every chunk, all metadata", check_main},

@@ -2,11 +2,12 @@
 //
 // References in kerchunk's JSON format, versions 0 and 1.
 //
+#include "io/reference_json.hpp"
+
 #include "io/reference_builder.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
-
-#include <nlohmann/json.hpp>
+#include "text/json_writer.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -29,41 +30,6 @@ std::string from_base64(std::string_view text) {
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
-// The text of a value, made of its parts as they are read.
-class text_of_value {
- public:
-  void begin(char bracket) {
-    separate();
-    text_ += bracket;
-    is_first_ = true;
-  }
-  void end(char bracket) {
-    text_ += bracket;
-    is_first_ = false;
-  }
-  void key(const std::string& name) {
-    separate();
-    text_ += text::json_text(name) + ":";
-    is_first_ = true;
-  }
-  void value(const text::json& one) {
-    separate();
-    text_ += text::json_text(one);
-  }
-  std::uint64_t size() const { return text_.size(); }
-  std::string take() { return std::exchange(text_, {}); }
-
- private:
-  void separate() {
-    if (!is_first_ && !text_.empty()) text_ += ',';
-    is_first_ = false;
-  }
-
-  std::string text_;
-  bool is_first_ = false;
-};
-
-// 10^6 references as a tree of JSON would take a gigabyte.
 class json_reader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit json_reader(table_builder& out) : out_(out) {}
@@ -194,7 +160,7 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
   unsigned arrays_ = 0;
   int inside_ = 0;  // lists and objects of metadata that are open
   bool has_version_ = false, in_gen_ = false;
-  text_of_value metadata_writer_;
+  text::json_writer metadata_writer_;
   list list_;
   std::string url_;
   std::optional<std::string> etag_;
@@ -204,17 +170,22 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
-reference_table read_json_references(const std::string& path, std::uint64_t memory) {
+void parse_references(const std::string& path, nlohmann::json_sax<nlohmann::json>& handler) {
   const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat s {};
   if (!fd || ::fstat(fd.get(), &s) != 0)
     throw reference_error("\"" + path + "\" cannot be opened: " + std::system_category().message(errno));
   if (!S_ISREG(s.st_mode)) throw reference_error("\"" + path + "\" is not a regular file");  // a FIFO would block
   std::ifstream in("/proc/self/fd/" + std::to_string(fd.get()), std::ios::binary);
+  if (!in || !nlohmann::json::sax_parse(in, &handler))
+    throw reference_error(
+        "\"" + path + "\" does not hold references in kerchunk's JSON format; make the references again, or use a Zarr store");
+}
+
+reference_table read_json_references(const std::string& path, std::uint64_t memory) {
   table_builder builder(memory);
   json_reader reader(builder);
-  if (!in || !nlohmann::json::sax_parse(in, &reader))
-    throw reference_error("\"" + path + "\" does not hold references in kerchunk's JSON format; use a Zarr v3 store");
+  parse_references(path, reader);
   return builder.take();
 }
 

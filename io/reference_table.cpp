@@ -34,8 +34,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint64_t max_part_references = 1'000'000;  // references in one Parquet file
-
 // A folder of Parquet files.
 class parquet_folder {
  public:

@@ -86,6 +86,7 @@ constexpr const char* references_signature = R"({"version":1,"zarrbits":{)";
 // In a folder: the metadata, and the references of an array, some thousand in each file.
 constexpr const char* references_metadata = ".zmetadata";
 std::string references_part(const std::string& array, std::uint64_t number);
+constexpr std::uint64_t max_part_references = 1'000'000;  // in one file
 
 }  // namespace zarrbits::io
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 FILE = pathlib.Path(__file__).resolve().parent.parent.parent / "python/zarrbits/options.py"
-VERBS = ("convert", "finalize", "plan", "export", "repack", "digest", "verify", "check", "inspect", "suggest", "doctor")
+VERBS = ("convert", "finalize", "plan", "export", "repack", "rename", "digest", "verify", "check", "inspect", "suggest", "doctor")
 # what a call does itself, or what is for terminals
 LEFT_OUT = {"--help", "--json", "--quiet", "--log-format"}
 # keywords of Python have other names; of a flag --no-NAME, it is NAME=False

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         finalize,
         inspect,
         plan,
+        rename_references,
         repack,
         suggest,
         verify,
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
     from .icechunk_store import to_icechunk
     from .progress import Progress
     from .references import open_references
-    from .rename import rename_references
     from .report import (
         Check,
         Diagnosis,
@@ -93,6 +93,7 @@ _LATER = {
     "finalize": "zarrbits.calls",
     "export_store": "zarrbits.calls",
     "repack": "zarrbits.calls",
+    "rename_references": "zarrbits.calls",
     "digest": "zarrbits.calls",
     "add_digests": "zarrbits.calls",
     "check": "zarrbits.calls",
@@ -119,7 +120,6 @@ _LATER = {
     "Diagnosis": "zarrbits.report",
     "open_references": "zarrbits.references",
     "to_icechunk": "zarrbits.icechunk_store",
-    "rename_references": "zarrbits.rename",
 }
 __all__ = [
     "PACKBITS",

@@ -490,6 +490,24 @@ def repack(
     return Repack(name_of(source), document["unchanged"], document["datasets"], document["seconds"], document)
 
 
+@_explained("rename")
+def rename_references(path: Path, old: str, new: str, *, fsync: bool = False, memory: int | str | None = None) -> int:
+    """Renames the sources of references, in JSON or in a folder of Parquet: names that are `old` or below it begin with `new`
+    instead. Returns how many files that were.
+
+    old, new: "/data" (the same as "file:///data"), "s3://bucket/prefix" or "https://host/path", or a path from the folder of the
+    references. Below an https:// URL, names are percent-encoded.
+
+    Such files are known by their size only, as with convert(base=...): copies have times and ETags of their own.
+    verify(base="FOLDER=URL") finds the local files again. The references are replaced in one step.
+    Raises Error if no name is like that, and for a URL with a user or a query, which everybody would see."""
+    try:
+        names = [name_of(name) for name in (path, old, new)]
+    except ValueError as e:
+        raise WrongOption(str(e), 2) from e
+    return int(run("rename", names, {"fsync": fsync, "memory": memory}, (0,))[0]["files"])
+
+
 @_explained(
     "repack",
     "check",

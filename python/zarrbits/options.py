@@ -503,6 +503,13 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'connections': ('N',
             'Requests at a time to the server of a source (16)'),
     },
+    'rename': {
+        'fsync': ('',
+            'Flush the new references to the disk before they replace the old ones'),
+        'memory': ('BYTES',
+            'Limit the memory for the names of all files that are renamed, such as 512M (the default); references themselves are read '
+            'piece by piece'),
+    },
     'digest': {
         'include': ('PATTERN',
             'Only arrays that this pattern of paths matches; can be repeated'),

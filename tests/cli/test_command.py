@@ -61,6 +61,7 @@ class TestCommand:
             "finalize": ["in.h5", "out.zarr"],
             "export": ["in.zarr", "out.h5"],
             "repack": ["in.h5", "out.h5"],
+            "rename": ["refs.json", "/data", "https://host"],
             "digest": ["in.h5"],
             "verify": ["in.h5", "out.zarr"],
             "check": ["in.h5"],

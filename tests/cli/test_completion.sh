@@ -35,7 +35,7 @@ check "both time-series maps" suggest --for ""
 check "none deflate zstd" repack --filter ""
 check "" verify nothing-such
 check "" convert --memory ""
-for command in convert plan finalize export repack verify digest check inspect encode decode doctor suggest; do
+for command in convert plan finalize export repack rename verify digest check inspect encode decode doctor suggest; do
   check "$command" "$command"
   check "--help" "$command" --hel
 done

@@ -128,6 +128,8 @@ def test_plan_verify_inspect_suggest_doctor(tmp_path):
         assert printed("suggest-chunks", "suggest", "--chunks", "--json", name)["for"] == "both"
     printed("export", "export", "--json", "-q", store, tmp_path / "back.h5")
     printed("repack", "repack", "--json", "-q", "--chunk", "/packable=100", source, tmp_path / "repacked.h5")
+    run("convert", "-q", "--virtual", source, tmp_path / "refs.json")
+    assert printed("rename", "rename", "--json", tmp_path / "refs.json", tmp_path, "s3://bucket")["files"] == 1
     printed("digest", "digest", "--json", source)
     assert printed("digest", "digest", "--attributes", "--json", source)["attributes"]
     assert printed("report", "convert", "-q", "--digest", "--json", source, tmp_path / "noted.zarr")["digest"]["noted"]

@@ -39,7 +39,7 @@ codec_comparison = re.compile(  # there is a data type "bytes"
 of_options = {"command/option_parsers.cpp", "command/convert_arguments.cpp", "command/export_command.cpp"}
 of_options |= {"repack/layout_rules.cpp"}
 # Below the jobs nothing knows their options and reports.
-of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export|repack|digest|check)\.hpp")
+of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export|repack|rename|digest|check)\.hpp")
 below_jobs = {"array", "text", "metadata", "io", "remote", "compressors", "hdf5", "zarr", "codecs"}
 below_jobs |= {"core", "library", "streams", "filter"}
 # Elsewhere the namespace is the folder's name. These names belong to public functions, and to the language.

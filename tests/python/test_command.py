@@ -303,7 +303,20 @@ def test_an_interrupt_ends_the_command_and_leaves_no_store(folder):
     assert not os.path.exists(os.path.join(store, "zarr.json"))
 
 
-VERBS = ("convert", "finalize", "plan", "export_store", "repack", "digest", "verify", "check", "inspect", "suggest", "doctor")
+VERBS = (
+    "convert",
+    "finalize",
+    "plan",
+    "export_store",
+    "repack",
+    "rename_references",
+    "digest",
+    "verify",
+    "check",
+    "inspect",
+    "suggest",
+    "doctor",
+)
 
 
 def test_no_option_of_the_command_is_forgotten(folder):
@@ -311,7 +324,7 @@ def test_no_option_of_the_command_is_forgotten(folder):
     # help and json are not options here; progress replaces quiet, and a share of a store is for one process of several
     without = {"help", "json", "quiet", "log_format"}
     for name in VERBS:
-        verb = name.removesuffix("_store")
+        verb = name.removesuffix("_store").removesuffix("_references")
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], verb, "--help"], capture_output=True, text=True, check=True).stdout
         others = {"for": "access", "header": "headers", "no-missing": "allow_missing"}
         flags = {

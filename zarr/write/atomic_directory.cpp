@@ -24,6 +24,18 @@ void sync_entry(const std::string& name) {
     io::throw_errno("cannot flush to the disk", name, errno, "check the disk");
 }
 
+// What the folder that is replaced is called for a moment, if the file system cannot exchange two names.
+std::string backup_name(const std::string& temporary) { return temporary + "-old"; }
+
+// What a run left that was killed in that moment. Call it with the lock of `temporary`.
+void restore_backup(const std::string& path, const std::string& temporary) {
+  std::error_code e;
+  const std::string backup = backup_name(temporary);
+  if (!fs::exists(fs::symlink_status(backup, e))) return;
+  if (fs::exists(fs::symlink_status(path, e))) fs::remove_all(backup, e);
+  else fs::rename(backup, path, e);
+}
+
 }  // namespace
 
 atomic_directory::atomic_directory(std::string path, std::string temporary, const store_writer_options& options,
@@ -61,7 +73,7 @@ void atomic_directory::open_temporary() {
     if (::mkdir(temporary_.c_str(), 0777) == 0) {
       fd_ = io::file_descriptor(::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
       const io::lock_state state = fd_ ? io::take_lock(fd_.get(), AT_FDCWD, temporary_, false) : io::lock_state::removed;
-      if (state == io::lock_state::acquired || state == io::lock_state::unsupported) return;
+      if (state == io::lock_state::acquired || state == io::lock_state::unsupported) return restore_backup(path_, temporary_);
       fd_.close();
       continue;
     }
@@ -78,7 +90,9 @@ void atomic_directory::open_temporary() {
 bool atomic_directory::remove_unfinished(const std::string& path, const std::string& temporary) {
   std::error_code e;
   const io::file_descriptor previous = lock_leftover(temporary, path, leftover_kind::folder);
-  return previous && fs::remove_all(temporary, e) > 0 && !e;
+  if (!previous) return false;
+  restore_backup(path, temporary);
+  return fs::remove_all(temporary, e) > 0 && !e;
 }
 
 atomic_directory::~atomic_directory() {
@@ -113,7 +127,7 @@ void atomic_directory::finish() {
           : errno;
 #endif
   if (error == ENOSYS || error == EINVAL) {  // a file system that cannot exchange two names: for a moment the target is missing
-    const std::string backup = temporary_ + "-old";
+    const std::string backup = backup_name(temporary_);
     error = target_exists && ::rename(path_.c_str(), backup.c_str()) != 0 ? errno : 0;
     if (!error && ::rename(temporary_.c_str(), path_.c_str()) != 0) {
       error = errno;

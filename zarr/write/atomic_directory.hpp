@@ -33,7 +33,8 @@ class atomic_directory {
   void finish();
   bool in_place() const { return finished_; }
 
-  // The folder that a killed run left next to the target. True if there was one, and no process writes to it.
+  // Removes the folder that a killed run left next to the target, which is back if it was missing. True if there was one, and no
+  // process writes to it.
   static bool remove_unfinished(const std::string& path, const std::string& temporary);
 
  private:
