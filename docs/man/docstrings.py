@@ -20,8 +20,8 @@ LEFT_OUT = {"--help", "--json", "--quiet", "--log-format"}
 NAMES = {"--for": "access", "--header": "headers", "--no-missing": "allow_missing"}
 # and other values
 WORDS = {
-    "headers": "With https://: send these headers, {'Authorization': 'Bearer TOKEN'}, to the server of the source alone; or those "
-    "of the file of this name, one on each line (or set ZARRBITS_HEADERS)"
+    "headers": "With https://: send these headers, {'Authorization': 'Bearer TOKEN'}, to the server of the source alone; or "
+    "those of the file of this name, one on each line (or set ZARRBITS_HEADERS)"
 }
 HEAD = '''# SPDX-License-Identifier: BSL-1.0
 # Made by docs/man/docstrings.py from the command's --help.

@@ -63,14 +63,16 @@ def _take_azure_variables(told: dict[str, Any]) -> dict[str, str]:
 
 
 def header_lines(headers: Any) -> list[str]:
-    """"NAME: VALUE" of each header, of a mapping or of a file that has them like this."""
+    """A line "NAME: VALUE" for each header, of a mapping or of a file with such lines."""
     if isinstance(headers, Mapping):
         for name, value in headers.items():
             if "\n" in f"{name}{value}":  # it would be another header
                 raise ValueError(f"zarrbits: the header {name!r} is not one line; remove what follows the first")
         return [f"{name}: {value}" for name, value in headers.items()]
     if not isinstance(headers, (str, os.PathLike)):
-        raise TypeError(f"zarrbits: `headers` is a mapping of names to values, or the name of a file, not {type(headers).__name__}")
+        raise TypeError(
+            f"zarrbits: `headers` is a mapping of names to values, or the name of a file, not {type(headers).__name__}"
+        )
     try:
         with open(headers, encoding="utf-8", errors="surrogateescape") as file:
             return [line.rstrip("\n") for line in file if line.strip()]
@@ -143,7 +145,7 @@ class Secrets:
         cloud = next((c for c in ("az", "gs") if c in clouds), "s3")
         more, variables = of_storage_options(storage_options_of(list(locations)) if given is None else given, cloud)
         for name, value in more.items():
-            if isinstance(value, bool) or options.get(name) is None:  # what is not a bool, the call may say otherwise
+            if isinstance(value, bool) or options.get(name) is None:  # a value of the call wins; bools are not the default
                 options[name] = value
         headers = options.pop("headers", None)
         if headers:

@@ -11,7 +11,7 @@ from .options import FLAGS, OPTIONS
 
 
 def flags_of(keyword: str) -> tuple[str, str]:
-    """(the flag of its value, or of True; the flag of False). "" where there is none."""
+    """(the flag of its value, or of True; the flag of False), "" for none."""
     return FLAGS.get(keyword, ("--" + keyword.replace("_", "-"), ""))
 
 

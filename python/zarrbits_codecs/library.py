@@ -90,9 +90,7 @@ class _Codec:
         return result, element.value
 
     def decode(self, payload: Any, values: Any) -> int:
-        return int(
-            LIBRARY.zarrbits_decode(self._codec, _address(payload), payload.nbytes, _address(values), values.nbytes, None)
-        )
+        return int(LIBRARY.zarrbits_decode(self._codec, _address(payload), payload.nbytes, _address(values), values.nbytes, None))
 
     def byte_range(self, elements: int, first: int, count: int) -> tuple[int, int]:
         """(offset, size) of the bytes that hold these elements."""

@@ -202,7 +202,9 @@ def test_the_package_logs(folder, caplog):
         with concurrent.futures.ThreadPoolExecutor(1) as client:
             zarrbits.convert(source, os.path.join(folder, "other.zarr"), client=client, partitions=2)
         with pytest.raises(zarrbits.Error):
-            zarrbits.convert(source, store, headers={"Authorization": "Bearer word"}, storage_options={"key": "a", "secret": "word"})
+            zarrbits.convert(
+                source, store, headers={"Authorization": "Bearer word"}, storage_options={"key": "a", "secret": "word"}
+            )
     assert {r.name for r in caplog.records} == {"zarrbits"} and "word" not in caplog.text
     said = [(r.levelname, r.getMessage()) for r in caplog.records]
     assert said[0][0] == "DEBUG" and said[0][1].endswith(f"-- {source} {store}") and " convert --json " in said[0][1]
