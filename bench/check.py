@@ -42,13 +42,14 @@ def main():
                 [ours, "convert", "-q", "--profile", "recode", "--compress", codec, "deflate.h5", f"{codec}.zarr"], check=True
             )
         jobs = {"decode": lambda name: [decode, name], "check": lambda name: [ours, "check", "-q", "--threads", "1", name]}
+        print("| | decode, CPU s | check, CPU s | check over decode |\n|---|---|---|---|")
         for name in "deflate.h5", "gzip.zarr", "zstd.zarr":
             seconds = {job: [] for job in jobs}
             for _ in range(a.rounds):
                 for job, command in jobs.items():
                     seconds[job].append(measured(command(name), "none", log)[0])
             alone, whole = (statistics.median(seconds[job]) for job in jobs)
-            print(f"{name}: decode {alone:.2f} s, check {whole:.2f} s, {whole / alone:.2f}")
+            print(f"| {name} | {alone:.2f} | {whole:.2f} | {whole / alone:.2f} |")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def whole(dataset):
     dataset[...]
 
 
-def boxes(dataset, count=10000, edge=8):
+def boxes(dataset, count=1000, edge=8):
     random = np.random.default_rng(2)
     corners = [[int(random.integers(n - edge)) if n > edge else 0 for n in dataset.shape] for _ in range(count)]
     for corner in corners:
@@ -84,17 +84,17 @@ def main():
             f.create_dataset(name, data=values, **options)
         f["tiny"] = np.arange(10)
         f.create_dataset("tiny chunks", data=np.arange(10), chunks=(10,), compression="gzip")
-    print(f"{'':32}{'h5py, s':>10}{'1 thread':>12}{'2 threads':>12}{'2 to 1':>10}")
+    print("| | h5py, s | 1 thread | 2 threads | 2 to 1 |\n|---|---|---|---|---|")
     with h5py.File(path) as f, zarrbits.File(path, threads=1) as one, zarrbits.File(path, threads=2) as two:
         for name in f:
-            what = [("", tiny)] if name.startswith("tiny") else [("", whole), (": 10,000 boxes", boxes)]
+            what = [("", tiny)] if name.startswith("tiny") else [("", whole), (": 1,000 boxes", boxes)]
             assert f[name][...].tobytes() == one[name][...].tobytes() == two[name][...].tobytes(), name
             for label, read in what:
                 if label and name not in ("shuffle+deflate float32", "contiguous", "chunks without filters"):
                     continue
                 theirs, first, second = times([lambda g=g: read(g[name]) for g in (f, one, two)], arguments.runs, clock)
                 print(
-                    f"{name + label:32}{theirs:10.3f}{theirs / first:11.2f}x{theirs / second:11.2f}x{first / second:9.2f}x",
+                    f"| {name + label} | {theirs:.3f} | {theirs / first:.2f} | {theirs / second:.2f} | {first / second:.2f} |",
                     flush=True,
                 )
     os.remove(path)

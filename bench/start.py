@@ -35,5 +35,6 @@ with tempfile.TemporaryDirectory() as folder:
         "convert": ["convert", "--overwrite", "in.h5", "out.zarr"],
         "verify": ["verify", "in.h5", "out.zarr"],
     }
+    print("| | CPU time |\n|---|---|")
     for name, arguments in ways.items():
         print(f"| `{name}` | {1000 * statistics.median(cpu(*arguments) for _ in range(40)):.1f} ms |")

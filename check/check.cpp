@@ -125,7 +125,7 @@ void check_digest(const integrity_options& options, const std::string& note, boo
   if (noted.empty())
     return add(finding_severity::unchecked, "the root notes a digest in a form that this version does not know: \"" +
                                                 text::escape_invalid_utf8(note.substr(0, 200)) + "\"");
-  if (options.metadata_only || options.sample < 1 || options.share) {
+  if (options.metadata_only || options.sample < 1 || options.partition) {
     if (reports_metadata(options))
       add(finding_severity::notice, "the noted digest of all values was not compared, because not all values were read");
     return;
@@ -179,10 +179,10 @@ void check_options(const integrity_options& options) {
     throw error(errc::invalid_option, "`sample` is a share of the chunks, more than 0% and at most 100%");
   if (options.metadata_only && options.sample < 1)
     throw error(errc::invalid_option, "`metadata_only` reads no chunks, and `sample` selects chunks; use one of them");
-  if (options.share && options.share->index >= options.share->count)
-    throw error(errc::invalid_option, "`share` counts from 0: the last of 4 is 3");
-  if (options.share && options.metadata_only)
-    throw error(errc::invalid_option, "`metadata_only` reads no chunks, and `share` divides chunks; use one of them");
+  if (options.partition && options.partition->index >= options.partition->count)
+    throw error(errc::invalid_option, "`partition` counts from 0: the last of 4 is 3");
+  if (options.partition && options.metadata_only)
+    throw error(errc::invalid_option, "`metadata_only` reads no chunks, and `partition` divides chunks; use one of them");
   if (options.memory < min_memory)
     throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
                                           ", too little to check; use at least " + text::format_bytes(min_memory));
@@ -194,7 +194,7 @@ integrity_report check(const integrity_options& options) {
   const hdf5::silence quiet;
   integrity_report report;
   report.name = options.name;
-  report.share = options.share;
+  report.partition = options.partition;
   checking::finding_list findings(report);
   zarr::as_public_errors(options.name, options.name, errc::damaged_store,
                          [&] { checking::check_tree(options, findings, report); });

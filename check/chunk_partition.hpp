@@ -2,7 +2,7 @@
 //
 // The share of the chunks that one of several processes checks.
 //
-//   chunk_partition own(options.share, arrays);
+//   chunk_partition own(options.partition, arrays);
 //   for (auto& array : arrays) array.select(own);   // in the order of `arrays`
 //
 #ifndef ZARRBITS_CHECK_CHUNK_PARTITION_HPP
@@ -18,12 +18,12 @@
 namespace zarrbits::checking {
 
 // True if this process reports what it finds about metadata and keys: all processes read these, to know the chunks.
-inline bool reports_metadata(const integrity_options& options) { return !options.share || options.share->index == 0; }
+inline bool reports_metadata(const integrity_options& options) { return !options.partition || options.partition->index == 0; }
 
 class chunk_partition {
  public:
   template <class Arrays>
-  chunk_partition(const convert_options::share_type& share, const Arrays& arrays) : share_(share) {
+  chunk_partition(const partition& share, const Arrays& arrays) : share_(share) {
     for (const auto& array : arrays)
       total_ += static_cast<double>(array.bytes()) + static_cast<double>(array.listed()) * array::work_per_object;
   }
@@ -37,7 +37,7 @@ class chunk_partition {
   }
 
  private:
-  const convert_options::share_type share_;
+  const partition share_;
   double preceding_ = 0, total_ = 0;
 };
 

@@ -160,8 +160,8 @@ class file_check {
     random_numbers random(options_.seed);
     std::uint64_t total = 0, done = 0;
     for (dataset_chunks& dataset : datasets_) dataset.sample(options_.sample, random);
-    if (options_.share) {
-      chunk_partition own(*options_.share, datasets_);
+    if (options_.partition) {
+      chunk_partition own(*options_.partition, datasets_);
       for (dataset_chunks& dataset : datasets_) dataset.select(own);
     }
     for (const dataset_chunks& dataset : datasets_) total += dataset.bytes();

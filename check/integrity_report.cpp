@@ -21,12 +21,11 @@ const char* to_string(finding_severity severity) noexcept {
   return "unknown";
 }
 
-std::string integrity_report::report_json(std::optional<int> exit_status) const {
+std::string integrity_report::report_json() const {
   using json = nlohmann::ordered_json;
   json report = {{"version", 1}, {"checker", std::string("zarrbits ") + version()}, {"name", text::escape_name(name)}};
   if (!format.empty()) report["format"] = format;
-  if (exit_status) report["exit_status"] = *exit_status;
-  if (share) report["partition"] = {{"index", share->index}, {"count", share->count}};
+  if (partition) report["partition"] = {{"index", partition->index}, {"count", partition->count}};
   report["sound"] = is_sound();
   report["problems"] = problems;
   report["unchecked"] = unchecked;

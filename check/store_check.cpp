@@ -65,8 +65,8 @@ class store_check {
     if (!reports_metadata(options_)) findings_.clear();
     random_numbers random(options_.seed);
     for (array_chunks& array : arrays_) array.sample(options_.metadata_only ? 1 : options_.sample, random);
-    if (options_.share) {
-      chunk_partition own(*options_.share, arrays_);
+    if (options_.partition) {
+      chunk_partition own(*options_.partition, arrays_);
       for (array_chunks& array : arrays_) array.select(own);
     }
     if (!options_.metadata_only) read_chunks();

@@ -34,14 +34,15 @@ std::string bits_argument(const suggestion& s) {
 }
 
 void find_bits(convert_options& options, const std::function<void(const std::string&)>& set_current) {
-  std::vector<std::string> sources{options.source};
-  if (options.concat) sources.insert(sources.end(), options.concat->sources.begin(), options.concat->sources.end());
+  std::vector<std::string> sources{options.source.name};
+  if (options.source.concat)
+    sources.insert(sources.end(), options.source.concat->sources.begin(), options.source.concat->sources.end());
   std::map<std::string, needed> datasets;
   for (const std::string& source : sources) {
     const std::string file = split_source(source).file;
     if (io::is_object_store(file))
       throw usage_error("--bits auto reads all values first, and not from a server; use --bits PATTERN=N for " + quote(source));
-    const suggested_bits result = suggest_bits({.file = file, .external = options.external, .lock = options.lock},
+    const suggested_bits result = suggest_bits({.file = file, .external = options.source.external, .lock = options.source.lock},
                                                [&](const suggest_progress& p) { set_current(p.path); });
     for (const suggestion& s : result.datasets) {
       needed& n = datasets.emplace(s.path, needed{s}).first->second;
@@ -51,12 +52,12 @@ void find_bits(convert_options& options, const std::function<void(const std::str
       n.packed_bytes += s.after;
     }
   }
-  std::vector<convert_options::pattern_bits> bits;
+  std::vector<pattern_bits> bits;
   for (const auto& [path, n] : datasets) {
     if (is_packable(n.first) && n.packed_bytes < n.stored_bytes)
       bits.push_back({text::pattern_of_path(path), n.first.first_bit, n.first.last_bit});
   }
-  options.bits_of.insert(options.bits_of.begin(), bits.begin(), bits.end());
+  options.encoding.bits_of.insert(options.encoding.bits_of.begin(), bits.begin(), bits.end());
 }
 
 }  // namespace zarrbits::command

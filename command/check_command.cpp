@@ -11,6 +11,7 @@
 #include "command/partition_option.hpp"
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
+#include "command/report_file.hpp"
 #include "command/source_list.hpp"
 #include "command/terminal.hpp"
 #include "io/remote_url.hpp"
@@ -104,7 +105,7 @@ void read_arguments(check_arguments& a) {
     if (a.sample.empty()) throw usage_error("--seed requires --sample");
     o.seed = parse_number<std::uint64_t>("--seed", a.seed);
   }
-  if (!a.partition.empty()) o.share = parse_partition("--partition", a.partition).share;
+  if (!a.partition.empty()) o.partition = parse_partition("--partition", a.partition).partition;
   if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
   o.threads = parse_threads(a.threads);
   o.allow_missing = !a.no_missing;
@@ -153,7 +154,8 @@ void print_verdict(const integrity_report& r) {
   add(r.notices, text::pluralize(r.notices, "notice"));
   const char* const verdict = r.problems > 0 ? "FAILED" : r.unchecked > 0 ? "INCOMPLETE" : "OK";
   std::cout << verdict << ": " << quote(r.name) << ", "
-            << (r.share ? "partition " + std::to_string(r.share->index) + "/" + std::to_string(r.share->count) + ", " : "")
+            << (r.partition ? "partition " + std::to_string(r.partition->index) + "/" + std::to_string(r.partition->count) + ", "
+                            : "")
             << text::pluralize(r.arrays.size(), "array") << ", " << text::pluralize(checked, "chunk") << " checked ("
             << text::format_bytes(bytes) << ")" << (r.digest.empty() || r.problems > 0 ? "" : ", digest as noted")
             << (counts.empty() ? "" : "; " + counts) << '\n';
@@ -173,7 +175,7 @@ int check_one(const check_arguments& a, integrity_options options, const std::st
   set_current("");
   const int status = r.is_sound() ? exit_success : exit_loss;
   if (a.as_json) {
-    std::cout << separator << printable_json(r.report_json(status));
+    std::cout << separator << printable_json(with_exit_status(r.report_json(), status));
   } else {
     if (!a.quiet) print_arrays(r);
     print_findings(r);

@@ -218,24 +218,24 @@ void combined_source::replace(std::string& source, std::optional<concatenation>&
 }
 
 void combined_source::choose_dimension(convert_options& options) {
-  if (!is_used() || !options.concat) return;
-  if (!io::is_remote(options.store) && !std::filesystem::exists(options.store))
-    throw error(errc::not_found, "nothing can be appended to " + quote(options.store) + ": there is no such store",
-                {options.store});
+  if (!is_used() || !options.source.concat) return;
+  if (!io::is_remote(options.target.name) && !std::filesystem::exists(options.target.name))
+    throw error(errc::not_found, "nothing can be appended to " + quote(options.target.name) + ": there is no such store",
+                {options.target.name});
   std::set<std::string> coordinates;
   for (const combined_file& f : report_.files) {
     for (const combined_range& range : f.place) coordinates.insert(range.dimension);
   }
   const auto digests_of = [&](const std::string& name) {
-    digest_options how = options_to_digest(name, options);
+    digest_options how = options_to_digest(name, options.remote, options.execution);
     for (const std::string& path : coordinates) how.include.push_back(text::pattern_of_path(path));
-    how.external = options.external;
-    how.lock = options.lock;
+    how.external = options.source.external;
+    how.lock = options.source.lock;
     std::map<std::string, std::string> digests;  // by path
     for (const array_digest& a : digest(how).arrays) digests[a.path] = a.digest;
     return digests;
   };
-  const auto stored = digests_of(name_to_digest(options.store)), added = digests_of(options.source);
+  const auto stored = digests_of(name_to_digest(options.target.name)), added = digests_of(options.source.name);
   std::vector<std::string> different;
   for (const std::string& path : coordinates) {
     const auto a = stored.find(path), b = added.find(path);
@@ -243,19 +243,19 @@ void combined_source::choose_dimension(convert_options& options) {
   }
   if (different.size() == 1) {
     growing_ = different[0];
-    options.concat->dimension = text::base_name(growing_);
+    options.source.concat->dimension = text::base_name(growing_);
     return;
   }
   std::string names;
   for (const std::string& path : different) names += (names.empty() ? "" : " and ") + quote(path);
   throw error(errc::not_joinable,
               different.empty()
-                  ? "the files cannot be appended to " + quote(options.store) +
+                  ? "the files cannot be appended to " + quote(options.target.name) +
                         ": it has their coordinates of all dimensions already; name files that continue it along one"
-                  : "the files cannot be appended to " + quote(options.store) + ": their " + names +
+                  : "the files cannot be appended to " + quote(options.target.name) + ": their " + names +
                         " are not those of the store, which grows along one dimension; name files that have all of its other "
                         "coordinates, or make the store again with `concat`",
-              {options.store});
+              {options.target.name});
 }
 
 convert_result combined_source::described(convert_result result) const {
@@ -283,25 +283,25 @@ convert_result combined_source::described(convert_result result) const {
 int write_combined_file(combine_options combination, const convert_options& options, bool quiet, const std::string& report,
                         bool as_json) {
   return run_in_subprocess(
-      options.source,
+      options.source.name,
       [&](const auto& set_current) {
     combine_options how = std::move(combination);
-    how.target = options.store;
-    how.lock = options.lock;
+    how.target = options.target.name;
+    how.lock = options.source.lock;
     how.remote = options.remote;
-    how.overwrite = options.overwrite;
-    how.sync = options.sync;
+    how.overwrite = options.target.existing == existing_store::overwrite;
+    how.fsync = options.execution.fsync;
     const combine_report r = combine_with_progress(how, quiet, set_current);
-    const std::string document = json_of(r, options.store).dump(1) + "\n";
+    const std::string document = json_of(r, options.target.name).dump(1) + "\n";
     if (!report.empty()) write_report(report, document);
     if (as_json) std::cout << printable_json(document) << std::flush;
     if (quiet) return 0;
     print_notes(r);
-    print_status(quote(options.store) + ": " + text::pluralize(r.files.size(), "file") + " as one, " +
+    print_status(quote(options.target.name) + ": " + text::pluralize(r.files.size(), "file") + " as one, " +
                  text::format_bytes(r.bytes) + "; the values stay in the files");
     return 0;
       },
-      [&](bool) { zarr::atomic_file::remove_unfinished(options.store, zarr::unfinished_name(options.store)); });
+      [&](bool) { zarr::atomic_file::remove_unfinished(options.target.name, zarr::unfinished_name(options.target.name)); });
 }
 
 }  // namespace zarrbits::command

@@ -3,8 +3,8 @@
 // Files that have parts of several dimensions: --concat time,x,y, or --append time,x,y. They become the source as one HDF5 file
 // with virtual datasets, in a folder for temporary files, or are written as such a file.
 //
-//   combined_source combined(options.concat);                  // before the child process, which may crash
-//   combined.replace(options.source, options.concat, options.base, options.external, options.remote, ...);
+//   combined_source combined(arguments.combination);           // before the child process, which may crash
+//   combined.replace(options.source.name, options.source.concat, ...);
 //   combined.choose_dimension(options);                        // of --append
 //
 #ifndef ZARRBITS_COMMAND_COMBINED_SOURCE_HPP

@@ -72,7 +72,7 @@ const char* description_of(convert_kind kind) {
 
 // Values as they are written, to be parsed when all are known.
 struct texts {
-  bool references = false, cf_aggregation = false;
+  bool overwrite = false, resume = false, references = false, cf_aggregation = false;
   std::string inline_bytes, threads, memory, partition, codec, profile, compress, shard, grid, checksum, convention, links;
   std::string format, base;
   std::vector<std::string> bits, chunk;
@@ -83,10 +83,10 @@ void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, con
   convert_options& options = arguments.options;
   const bool finalizing = kind == convert_kind::finalize, planning = kind == convert_kind::plan;
   if (!finalizing && !planning) {
-    app.add_flag("--overwrite", options.overwrite,
+    app.add_flag("--overwrite", t.overwrite,
                  "Replace an existing Zarr store, or an unfinished one together with the work that is done")
         ->group(group);
-    app.add_flag("--resume", options.resume,
+    app.add_flag("--resume", t.resume,
                  "Continue an unfinished store, or begin one. Options that are not given are taken from its plan. If this run "
                  "fails, what is done is kept. Repeating the original command continues, too")
         ->group(group);
@@ -111,15 +111,17 @@ void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, con
       ->type_name("BYTES")
       ->group(group);
   if (kind == convert_kind::convert || finalizing)
-    app.add_option("--scratch", options.scratch,
+    app.add_option("--scratch", options.execution.scratch,
                    "The folder for a temporary file, which a Zarr store may need to get other chunks (default: that of OUT.zarr)")
         ->type_name("FOLDER")
         ->group(group);
   if (!planning)
-    app.add_flag("--fsync", options.sync, "Flush everything to the disk (fsync) before it counts as done")->group(group);
-  app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and report them, instead of stopping")
+    app.add_flag("--fsync", options.execution.fsync, "Flush everything to the disk (fsync) before it counts as done")
+        ->group(group);
+  app.add_flag("--keep-going", options.execution.keep_going,
+               "Leave out chunks that cannot be read, and report them, instead of stopping")
       ->group(group);
-  app.add_flag("--allow-expansion", options.allow_expansion,
+  app.add_flag("--allow-expansion", options.execution.allow_expansion,
                "Allow chunks to decode to more than 1,000 times their size, beyond --memory")
       ->group(group);
   add_remote_options(app, options.remote, "Servers");
@@ -128,16 +130,17 @@ void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, con
 void add_choice_options(CLI::App& app, convert_arguments& arguments, texts& t) {
   const char* const group = "What is converted";
   convert_options& options = arguments.options;
-  app.add_option("--include", options.include,
+  app.add_option("--include", options.selection.include,
                  "Convert only what this path pattern matches, with the groups above and everything below; can be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false)
       ->group(group);
-  app.add_flag("--with-coordinates", options.with_coordinates,
+  app.add_flag("--with-coordinates", options.selection.with_coordinates,
                "With --include: also convert the coordinate variables of what it matches: dimension scales, and what the CF "
                "attributes coordinates, bounds and grid_mapping name")
       ->group(group);
-  app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, and everything below it; can be repeated")
+  app.add_option("--exclude", options.selection.exclude,
+                 "Leave out what this pattern matches, and everything below it; can be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false)
       ->group(group);
@@ -146,8 +149,8 @@ void add_choice_options(CLI::App& app, convert_arguments& arguments, texts& t) {
                  "refuse. Default: copy links into other files, and links that the convention's readers follow")
       ->type_name("keep|copy|refuse")
       ->group(group);
-  add_external_option(app, options.external, group);
-  add_no_lock_option(app, options.lock, group);
+  add_external_option(app, options.source.external, group);
+  add_no_lock_option(app, options.source.lock, group);
 }
 
 void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
@@ -187,7 +190,7 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
       ->type_name("SHAPE|[PATTERN=]DIM:LENGTH")
       ->allow_extra_args(false)
       ->group(group);
-  app.add_flag("--write-empty-chunks", options.write_empty_chunks,
+  app.add_flag("--write-empty-chunks", options.encoding.write_empty_chunks,
                "With --chunk: write chunks that hold only the fill value, too. Without it they are left out, as readers expect")
       ->group(group);
   app.add_option("--shard", t.shard,
@@ -206,12 +209,12 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
       ->group(group);
   if (kind != convert_kind::plan) {
     app.add_flag_callback(
-           "--consolidate", [&options] { options.consolidate = true; },
+           "--consolidate", [&options] { options.target.consolidate = true; },
            "Also put the metadata of all nodes into the root group's zarr.json; the default of the conventions netcdf and "
            "anndata")
         ->group(group);
     app.add_flag_callback(
-           "--no-consolidate", [&options] { options.consolidate = false; }, "Do not consolidate metadata")
+           "--no-consolidate", [&options] { options.target.consolidate = false; }, "Do not consolidate metadata")
         ->group(group);
   }
   if (kind != convert_kind::mpi) {
@@ -271,7 +274,7 @@ void add_output_options(CLI::App& app, convert_arguments& arguments, convert_kin
 
 void take_bits(const std::vector<std::string>& values, convert_arguments& arguments) {
   convert_options& options = arguments.options;
-  if (!values.empty() && options.codec != array_codec::packbits) throw usage_error("--bits requires --codec packbits");
+  if (!values.empty() && options.encoding.codec != array_codec::packbits) throw usage_error("--bits requires --codec packbits");
   for (const std::string& text : values) {
     if (text == "auto") {
       arguments.bits_auto = true;
@@ -279,44 +282,47 @@ void take_bits(const std::vector<std::string>& values, convert_arguments& argume
     }
     const std::size_t equals = text.rfind('=');
     const bit_range range = parse_bit_range("--bits", equals == text.npos ? text : text.substr(equals + 1));
-    if (equals != text.npos) options.bits_of.push_back({text.substr(0, equals), range.first, range.last});
+    if (equals != text.npos) options.encoding.bits_of.push_back({text.substr(0, equals), range.first, range.last});
     else if (range.first > 0 || text.find('-') != text.npos)
       throw usage_error("--bits " + text + " is a range, which is for datasets by name: use --bits PATTERN=" + text);
-    else if (options.bits) throw usage_error("--bits is given twice for all datasets; use PATTERN=" + text + " for some");
-    else options.bits = range.last + 1;
+    else if (options.encoding.bits)
+      throw usage_error("--bits is given twice for all datasets; use PATTERN=" + text + " for some");
+    else options.encoding.bits = range.last + 1;
   }
-  if (arguments.bits_auto && options.bits) throw usage_error("--bits is auto, or a number for all datasets; use one of them");
+  if (arguments.bits_auto && options.encoding.bits)
+    throw usage_error("--bits is auto, or a number for all datasets; use one of them");
 }
 
 void take_chunks(const std::vector<std::string>& values, convert_options& options) {
   for (const std::string& text : values) {
     if (text.find_first_of(":=") != text.npos) {
-      options.chunk_along.push_back(parse_dimension_chunks("--chunk", text));
+      options.encoding.chunk_along.push_back(parse_dimension_chunks("--chunk", text));
       continue;
     }
-    if (!options.chunk.empty()) throw usage_error("--chunk has two shapes; use one, and names of dimensions for other datasets");
-    options.chunk = parse_shape("--chunk", text);
+    if (!options.encoding.chunk.empty())
+      throw usage_error("--chunk has two shapes; use one, and names of dimensions for other datasets");
+    options.encoding.chunk = parse_shape("--chunk", text);
   }
 }
 
-void take_partition(const std::string& partition, convert_kind kind, convert_arguments& arguments) {
+void take_partition(const texts& t, convert_kind kind, convert_arguments& arguments) {
   convert_options& options = arguments.options;
   arguments.partition_origin = "--partition";
-  if (!partition.empty()) {
-    const named_partition parsed = parse_partition("--partition", partition);
+  if (!t.partition.empty()) {
+    const named_partition parsed = parse_partition("--partition", t.partition);
     arguments.partition_origin = parsed.origin;
-    if (parsed.share.count > 1) options.share = parsed.share;
+    if (parsed.partition.count > 1) options.execution.partition = parsed.partition;
   } else if (kind == convert_kind::convert && !arguments.quiet) {
     if (const auto hint = launcher_of_environment()) {
       print_error("note: " + hint->launcher + " started this process, which converts the whole file; with --partition " +
                   hint->partition + " it would make one share of it");
     }
   }
-  if (options.overwrite && (options.resume || options.share)) {
+  if (t.overwrite && (t.resume || options.execution.partition)) {
     throw usage_error(std::string("a store is either started over or resumed: leave out --overwrite, or ") +
-                      (options.resume ? "--resume" : "--partition"));
+                      (t.resume ? "--resume" : "--partition"));
   }
-  if (options.share && (!arguments.report.empty() || arguments.print_json))
+  if (options.execution.partition && (!arguments.report.empty() || arguments.print_json))
     throw usage_error("a share has no report; zarrbits finalize writes it");
 }
 
@@ -350,12 +356,12 @@ void refuse_hdf5_options(const CLI::App& app) {
 
 // OUT.h5 is written by export or repack, which the options decide: those of this command line are not theirs.
 [[noreturn]] void refuse_hdf5_target(const CLI::App& app, const convert_options& options, convert_kind kind) {
-  const std::string target = quote(io::redact_url(options.store));
+  const std::string target = quote(io::redact_url(options.target.name));
   if (kind == convert_kind::finalize || kind == convert_kind::mpi ||
       (kind == convert_kind::convert && app.count("--partition") > 0))
     throw usage_error(target + " is an HDF5 file, which one process writes at once; use a name such as OUT.zarr");
-  const bool from_store = zarr::is_store_source(options.source, options.remote);
-  if (options.concat && !from_store)
+  const bool from_store = zarr::is_store_source(options.source.name, options.remote);
+  if (options.source.concat && !from_store)
     throw usage_error(target +
                       " is an HDF5 file: with --concat it is one of references, which needs --virtual; or join the "
                       "files in a store such as OUT.zarr, and export that");
@@ -380,10 +386,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                                      : kind == convert_kind::mpi ? "zarrbits-mpi convert"
                                                                  : "zarrbits convert"};
   convert_options& options = arguments.options;
-  convert_front_end& front_end = arguments.front_end;
-  options.front_end = std::shared_ptr<const convert_front_end>(std::shared_ptr<void>(), &front_end);  // as long as the arguments
-  front_end.command = without_header_values(argc, argv);
-  front_end.show_command = [name = app.get_name(), kind](const std::vector<std::string>& words) {
+  options.execution.command = without_header_values(argc, argv);
+  options.execution.show_command = [name = app.get_name(), kind](const std::vector<std::string>& words) {
     // the other command may have been another verb
     const bool is_verb = kind != convert_kind::mpi && !words.empty() && (words[0] == "convert" || words[0] == "finalize");
     std::string line = is_verb ? "zarrbits " + words[0] : name;
@@ -391,14 +395,14 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     return quote(line);
   };
   texts t;
-  app.add_option("source", options.source,
+  app.add_option("source", options.source.name,
                  "HDF5 file to read, also s3://BUCKET/KEY; or a Zarr store, also IN.zip and s3://BUCKET/IN.zarr. IN.h5:/a/b is "
                  "one dataset "
                  "or group of it, which becomes the root of the store")
       ->required()
       ->type_name("IN.h5[:/PATH]");
   app.add_option(
-         "store", options.store,
+         "store", options.target.name,
          "Zarr store to make: a directory, a file OUT.zip, s3://BUCKET/PREFIX, or OUT.json or OUT.parquet with --virtual. "
          "OUT.h5 or OUT.nc is written with the options of export, or, from an HDF5 file, those of repack")
       ->required(!planning)
@@ -416,65 +420,68 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   if (kind == convert_kind::convert || planning) add_hdf5_options(app);
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
   check_remote_options(options.remote);
-  options.concat = take_sources(joined, options.source, options.store, options.remote, planning);
-  options.codec = parse_array_codec(t.codec);
-  options.profile = parse_profile(t.profile);
-  options.convention = parse_convention(t.convention);
-  options.links = parse_links(t.links);
-  options.compress = parse_compression(t.compress);
+  options.source.concat = take_sources(joined, options.source.name, options.target.name, options.remote, planning);
+  options.encoding.codec = parse_array_codec(t.codec);
+  options.encoding.profile = parse_profile(t.profile);
+  options.target.convention = parse_convention(t.convention);
+  options.selection.links = parse_links(t.links);
+  options.encoding.compress = parse_compression(t.compress);
   take_chunks(t.chunk, options);
-  options.shard = parse_shard("--shard", t.shard);
-  options.grid = parse_grid(t.grid);
-  options.checksum = parse_checksum(t.checksum);
-  if (t.references) options.references = t.inline_bytes.empty() ? default_inline_bytes : parse_bytes("--inline", t.inline_bytes);
-  else if (!t.inline_bytes.empty()) throw usage_error("--inline requires --virtual");
-  options.format = parse_zarr_format(t.format);
-  options.base = parse_base(t.base);
-  arguments.is_virtual_file =
-      kind == convert_kind::convert && options.references && options.concat && zarr::is_hdf5_name(options.store);
+  options.encoding.shard = parse_shard("--shard", t.shard);
+  options.encoding.grid = parse_grid(t.grid);
+  options.encoding.checksum = parse_checksum(t.checksum);
+  options.target.existing = t.overwrite ? existing_store::overwrite : t.resume ? existing_store::resume : existing_store::refuse;
+  options.target.references = t.references;
+  if (!t.inline_bytes.empty()) options.target.inline_bytes = parse_bytes("--inline", t.inline_bytes);
+  if (!t.inline_bytes.empty() && !t.references) throw usage_error("--inline requires --virtual");
+  options.target.zarr_format = parse_zarr_format(t.format);
+  options.target.base = parse_base(t.base);
+  arguments.is_virtual_file = kind == convert_kind::convert && options.target.references && options.source.concat &&
+                              zarr::is_hdf5_name(options.target.name);
   if (arguments.is_virtual_file) {
-    if (options.concat->append)
+    if (options.source.concat->append)
       throw usage_error("an HDF5 file of references is written at once, with --concat or --concat-new; remove --append");
-    take_partition(t.partition, kind, arguments);
-    if (options.share || options.resume)
+    take_partition(t, kind, arguments);
+    if (options.execution.partition || t.resume)
       throw usage_error("an HDF5 file of references is written at once; remove --partition and --resume");
     if (joined.overlap)
       throw usage_error(
           "--allow-overlap is for copies and OUT.json; in an HDF5 file of references, files are where their coordinates say, or, "
           "with --order given, in that order");
-    arguments.combination = combination_of(joined, options.source, *options.concat);
+    arguments.combination = combination_of(joined, options.source.name, *options.source.concat);
     arguments.combination->cf_aggregation = t.cf_aggregation;
-    arguments.combination->base = options.base;
+    arguments.combination->base = options.target.base;
     refuse_hdf5_options(app);
     return {};
   }
   if (t.cf_aggregation)
     throw usage_error(
         "--cf-aggregation is for a file OUT.nc of several files; use --virtual, --concat or --concat-new, and such a target");
-  if (zarr::is_hdf5_name(options.store)) refuse_hdf5_target(app, options, kind);
+  if (zarr::is_hdf5_name(options.target.name)) refuse_hdf5_target(app, options, kind);
   refuse_hdf5_options(app);
-  arguments.combination = find_combination(joined, options.source, options.concat);
-  if (options.concat && options.concat->append && !t.base.empty()) require_single_dimension(arguments.combination, "--base");
-  if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
+  arguments.combination = find_combination(joined, options.source.name, options.source.concat);
+  if (options.source.concat && options.source.concat->append && !t.base.empty())
+    require_single_dimension(arguments.combination, "--base");
+  if (!t.memory.empty()) options.execution.memory = parse_bytes("--memory", t.memory);
   take_bits(t.bits, arguments);
   check_options(options);
-  options.threads = parse_threads(t.threads);
-  options.processes = kind == convert_kind::mpi ? 1 : options.threads;  // ranks are processes enough
-  tune_heap(options.memory);
-  front_end.wording = [](const std::string& reason) { return with_flags(reason); };
-  options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
-  if (!arguments.quiet) options.note = [](const std::string& sentence) { print_error("note: " + sentence); };
-  take_partition(t.partition, kind, arguments);
-  if (arguments.has_digest && (options.share || options.concat || !t.convention.empty()))
+  options.execution.threads = parse_threads(t.threads);
+  options.execution.processes = kind == convert_kind::mpi ? 1 : options.execution.threads;  // ranks are processes enough
+  tune_heap(options.execution.memory);
+  options.execution.wording = [](const std::string& reason) { return with_flags(reason); };
+  options.execution.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
+  if (!arguments.quiet) options.execution.note = [](const std::string& sentence) { print_error("note: " + sentence); };
+  take_partition(t, kind, arguments);
+  if (arguments.has_digest && (options.execution.partition || options.source.concat || !t.convention.empty()))
     throw usage_error(
         "--digest compares one source with a whole store; remove it, or --partition, --concat, --append and --convention");
   if (!arguments.report.empty()) {
-    require_distinct_path(arguments.report, options.source, options.store);
+    require_distinct_path(arguments.report, options.source.name, options.target.name);
     try_report(arguments.report);
     if (kind == convert_kind::plan) return {};
     // before the store counts as complete: a complete store always has its report
-    front_end.before_done = [&arguments](const convert_result& result) {
-      write_report(arguments.report, result.report_json(exit_status_of(arguments, result)));
+    options.execution.before_done = [&arguments](const convert_result& result) {
+      write_report(arguments.report, with_exit_status(result.report_json(), exit_status_of(arguments, result)));
     };
   }
   return {};

@@ -7,7 +7,6 @@
 
 #include <zarrbits/combine.hpp>
 #include <zarrbits/convert.hpp>
-#include <zarrbits/detail/convert_front_end.hpp>
 
 #include <functional>
 #include <optional>
@@ -17,7 +16,6 @@ namespace zarrbits::command {
 
 struct convert_arguments {
   convert_options options;
-  convert_front_end front_end;                 // that of the options
   std::optional<combine_options> combination;  // of files with parts of several dimensions
   std::string report;                          // file for it; "": none
   std::string partition_origin;                // what made this process a share: an option, a launcher

@@ -41,9 +41,9 @@ int exit_status_of(const convert_arguments& arguments, const convert_result& res
 bool is_up_to_date(const convert_arguments& arguments, const std::function<void(const std::string&)>& set_current) {
   const auto uncompared = compare_complete_store(arguments.options, set_current);
   if (!uncompared) return false;
-  zarr::remove_stale_lock(arguments.options.store);
+  zarr::remove_stale_lock(arguments.options.target.name);
   if (!arguments.quiet) {
-    print_error(quote(arguments.options.store) + " is complete and was made from this source" +
+    print_error(quote(arguments.options.target.name) + " is complete and was made from this source" +
                 (*uncompared == 0 ? "" : " (except for " + text::pluralize(*uncompared, "object") + ", not compared)") +
                 ": nothing is left to do" + (arguments.report.empty() && !arguments.print_json ? "" : ", and no report of it"));
   }
@@ -54,18 +54,18 @@ namespace {
 
 digest_comparison convert_comparison(const convert_options& options, const convert_result& result) {
   digest_comparison c;
-  c.source = options_to_digest(options.source, options);
-  c.source.include = options.include;
-  c.source.exclude = options.exclude;
-  c.source.external = options.external;
-  c.source.lock = options.lock;
-  c.source.allow_expansion = options.allow_expansion;
-  c.target = options_to_digest(name_to_digest(options.store), options);
+  c.source = options_to_digest(options.source.name, options.remote, options.execution);
+  c.source.include = options.selection.include;
+  c.source.exclude = options.selection.exclude;
+  c.source.external = options.source.external;
+  c.source.lock = options.source.lock;
+  c.source.allow_expansion = options.execution.allow_expansion;
+  c.target = options_to_digest(name_to_digest(options.target.name), options.remote, options.execution);
   c.has_note = true;
-  c.target.external = options.external;
+  c.target.external = options.source.external;
   // references, and sources that lead to further files
-  const std::string file = split_source(options.source).file;
-  if (options.references && !io::is_remote(file)) c.target.external.push_back(file);
+  const std::string file = split_source(options.source.name).file;
+  if (options.target.references && !io::is_remote(file)) c.target.external.push_back(file);
   for (const converted_object& o : result.objects) {
     if (o.kind != object_kind::dataset || (o.outcome != outcome::skipped && !o.lossy)) continue;
     c.lost.push_back(o.zarr_path.empty() ? o.path : o.zarr_path);
@@ -79,7 +79,7 @@ digest_comparison convert_comparison(const convert_options& options, const conve
 int print_result(const convert_arguments& arguments, const convert_result& result,
                  const std::function<void(const std::string&)>& set_current) {
   print_losses(result);
-  std::string report = result.report_json(exit_status_of(arguments, result));
+  std::string report = with_exit_status(result.report_json(), exit_status_of(arguments, result));
   if (arguments.has_digest) {
     report =
         report_with_digests(report, compare_digests(convert_comparison(arguments.options, result), arguments.quiet, set_current));
@@ -103,15 +103,15 @@ std::string unique_text() {
 
 // A single-file store, and one that the same command starts over, is not continued.
 bool can_continue(const convert_options& options) {
-  const bool is_single_file = options.references && !zarr::has_partitions(options.store);
-  return !is_single_file && !options.store.ends_with(".zip") && !(options.concat && options.concat->append);
+  const bool is_single_file = options.target.references && !zarr::has_partitions(options.target.name);
+  return !is_single_file && !options.target.name.ends_with(".zip") && !(options.source.concat && options.source.concat->append);
 }
 
 // What a signal or a crash left. Empty if there is nothing, or a server does not respond.
 std::optional<unfinished_store> unfinished_work(const convert_options& options, bool interrupted) {
   if (!can_continue(options)) return {};
   try {
-    return find_unfinished(options.store, options.remote);
+    return find_unfinished(options.target.name, options.remote);
   } catch (const std::exception& e) {
     print_error((interrupted ? "interrupted: " : "") + std::string(e.what()));
     return {};
@@ -120,10 +120,11 @@ std::optional<unfinished_store> unfinished_work(const convert_options& options, 
 
 // Prints which part of an interrupted store (by a signal or a crash) is kept, and how to continue.
 void print_resume_hint(const convert_options& options, const unfinished_store& unfinished, convert_kind kind, bool interrupted) {
-  const std::string prefix = std::string(interrupted ? "interrupted: " : "") + "what is done is kept in " + quote(options.store) +
-                             " (" + text::pluralize(unfinished.units_done, "unit") +
+  const std::string prefix = std::string(interrupted ? "interrupted: " : "") + "what is done is kept in " +
+                             quote(options.target.name) + " (" + text::pluralize(unfinished.units_done, "unit") +
                              (unfinished.units > 0 ? " of " + std::to_string(unfinished.units) : std::string()) + "); ";
-  print_error(prefix + (options.overwrite                ? "run the same command without --overwrite to continue"
+  print_error(prefix + (options.target.existing == existing_store::overwrite
+                            ? "run the same command without --overwrite to continue"
                         : kind == convert_kind::finalize ? "the same command completes it"
                                                          : "run the same command again to continue"));
 }
@@ -137,40 +138,42 @@ int run(convert_kind kind, int argc, char** argv) {
   if (arguments.is_virtual_file)
     return write_combined_file(*arguments.combination, options, arguments.quiet, arguments.report, arguments.print_json);
   combined_source combined(arguments.combination);
-  arguments.front_end.is_source_temporary = combined.is_used();
-  if (const auto write = arguments.front_end.before_done; write && combined.is_used())
-    arguments.front_end.before_done = [&combined, write](const convert_result& result) { write(combined.described(result)); };
-  const bool finalizing = kind == convert_kind::finalize, keep = finalizing || options.resume || options.share;
-  arguments.front_end.run = unique_text();
+  options.source.is_temporary = combined.is_used();
+  if (const auto write = options.execution.before_done; write && combined.is_used())
+    options.execution.before_done = [&combined, write](const convert_result& result) { write(combined.described(result)); };
+  const bool finalizing = kind == convert_kind::finalize,
+             keep = finalizing || options.target.existing == existing_store::resume || options.execution.partition;
+  options.execution.run = unique_text();
   return run_in_subprocess(
-      options.source,
+      options.source.name,
       [&](const std::function<void(const std::string&)>& at_hand) {
-    combined.replace(options.source, options.concat, options.base, options.external, options.remote, options.lock,
-                     arguments.quiet, at_hand);
+    combined.replace(options.source.name, options.source.concat, options.target.base, options.source.external, options.remote,
+                     options.source.lock, arguments.quiet, at_hand);
     combined.choose_dimension(options);
-    if ((options.resume || finalizing) && is_up_to_date(arguments, at_hand)) return static_cast<int>(exit_success);
+    if ((options.target.existing == existing_store::resume || finalizing) && is_up_to_date(arguments, at_hand))
+      return static_cast<int>(exit_success);
     if (arguments.bits_auto) find_bits(options, at_hand);
     convert_result result;
     {
       progress line(arguments.quiet);
-      arguments.front_end.measure_first = line.is_visible();
-      options.progress = [&](const convert_progress& p) {
+      options.execution.measure_first = line.is_visible();
+      options.execution.progress = [&](const convert_progress& p) {
         at_hand(p.path.empty() ? "/" : std::string(p.path));
         line.update({p.bytes_done, p.bytes, true, p.objects_done, p.objects, std::string(p.path), p.bytes_resumed});
       };
       result = combined.described(finalizing ? finalize(options) : convert(options));
     }
     at_hand("");
-    if (options.share) {
+    if (options.execution.partition) {
       if (!arguments.quiet) {
         char seconds[32];
         std::snprintf(seconds, sizeof seconds, "%.2f s", result.seconds);
-        print_status("share " + std::to_string(options.share->index) + " of " + std::to_string(options.share->count) + " (" +
-                     arguments.partition_origin + ") is done: " +
-                     (options.references ? text::pluralize(result.referenced_objects, "reference") + ", and "
-                                         : text::pluralize(result.store_objects, "file") + ", ") +
-                     text::format_bytes(result.store_bytes) + (options.references ? " that no source has" : "") + ", " + seconds +
-                     "; when all are done, run: zarrbits finalize");
+        print_status("share " + std::to_string(options.execution.partition->index) + " of " +
+                     std::to_string(options.execution.partition->count) + " (" + arguments.partition_origin + ") is done: " +
+                     (options.target.references ? text::pluralize(result.referenced_objects, "reference") + ", and "
+                                                : text::pluralize(result.store_objects, "file") + ", ") +
+                     text::format_bytes(result.store_bytes) + (options.target.references ? " that no source has" : "") + ", " +
+                     seconds + "; when all are done, run: zarrbits finalize");
       }
       return 0;
     }
@@ -181,9 +184,9 @@ int run(convert_kind kind, int argc, char** argv) {
     if (interrupted) remote::cancel_s3_retries();
     const auto unfinished = unfinished_work(options, interrupted);
     const bool stays = keep || (unfinished && unfinished->units_done > 0);
-    const zarr::store_writer_options own_run{.run = arguments.front_end.run, .remote = options.remote};
-    if (stays) zarr::release_unfinished(options.store, own_run);
-    else zarr::remove_unfinished(options.store, own_run);
+    const zarr::store_writer_options own_run{.run = options.execution.run, .remote = options.remote};
+    if (stays) zarr::release_unfinished(options.target.name, own_run);
+    else zarr::remove_unfinished(options.target.name, own_run);
     if (unfinished && stays) print_resume_hint(options, *unfinished, kind, interrupted);
   });
 }

@@ -113,7 +113,7 @@ void read_arguments(digest_arguments& a) {
       throw usage_error("--partition is about values; remove --add, --attributes, --dandi and --manifest");
     if (!a.as_json) throw usage_error("--partition prints its part of the sums as JSON; use --json");
     if (a.names.size() != 1) throw usage_error("--partition is about one name, not " + std::to_string(a.names.size()));
-    o.share = parse_partition("--partition", a.partition).share;
+    o.partition = parse_partition("--partition", a.partition).partition;
   }
   if (a.add && (of_objects || !a.nan.empty() || o.attributes || !o.include.empty() || !o.exclude.empty()))
     throw usage_error(
@@ -155,7 +155,7 @@ int print_report(const digest_report& r, const digest_arguments& a, const std::s
   const bool is_complete = std::all_of(r.arrays.begin(), r.arrays.end(),
                                        [](const array_digest& array) { return !array.digest.empty() || !array.sums.empty(); });
   const int status = is_complete ? exit_success : exit_loss;
-  if (a.as_json) std::cout << separator << printable_json(r.report_json(status));
+  if (a.as_json) std::cout << separator << printable_json(with_exit_status(r.report_json(), status));
   else print_digests(r, a.quiet);
   std::cout << std::flush;
   return status;

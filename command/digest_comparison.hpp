@@ -26,14 +26,14 @@ struct digest_comparison {
 // What digest() calls a store that convert calls `store`.
 std::string name_to_digest(const std::string& store);
 
-// To read `name` as convert, export or repack did with these options.
+// To read `name` as convert, export or repack did, with the options of its execution.
 template <class Options>
-digest_options options_to_digest(const std::string& name, const Options& options) {
+digest_options options_to_digest(const std::string& name, const remote_access& remote, const Options& execution) {
   digest_options result;
   result.source = name;
-  result.remote = options.remote;
-  result.threads = options.threads;
-  result.memory = options.memory;
+  result.remote = remote;
+  result.threads = execution.threads;
+  result.memory = execution.memory;
   return result;
 }
 

@@ -111,7 +111,7 @@ void add_export_options(CLI::App& app, export_arguments& a) {
   add_external_option(app, o.external);
   app.add_option("--threads", a.threads, "Threads that make chunks (default: the processors)")->type_name("N");
   app.add_option("--memory", a.memory, "Limit the memory for chunks and strings, such as 512M (the default)")->type_name("BYTES");
-  app.add_flag("--fsync", o.sync, "Flush the file to the disk before it gets its name");
+  app.add_flag("--fsync", o.fsync, "Flush the file to the disk before it gets its name");
   app.add_flag("--keep-going", o.keep_going, "Leave out chunks that are damaged, and report them, instead of stopping");
   app.add_flag("--digest", a.has_digest,
                "Read store and file again, compare the digests of all values, and note them in the file and the report");
@@ -156,11 +156,11 @@ void read_arguments(export_arguments& a) {
 // `file`: what the target is called until it is complete; this process has locked it.
 digest_comparison export_comparison(const export_options& options, const std::string& file, const export_report& r) {
   digest_comparison c;
-  c.source = options_to_digest(options.store, options);
+  c.source = options_to_digest(options.store, options.remote, options);
   c.source.include = options.include;
   c.source.exclude = options.exclude;
   c.source.external = options.external;
-  c.target = options_to_digest(file, options);
+  c.target = options_to_digest(file, options.remote, options);
   c.target.lock = false;
   c.has_note = true;
   c.remedy = "no file was written: export it again, and check this machine's memory and disk if that fails, too";
@@ -270,7 +270,7 @@ int export_main(int argc, char** argv) {
     }
     const int status = r.has_losses() && !a.allow_lossy ? exit_loss : exit_success;
     print_export_losses(r);
-    std::string report = r.report_json(status);
+    std::string report = with_exit_status(r.report_json(), status);
     if (a.has_digest) report = report_with_digests(report, std::move(digests));
     set_current("");
     if (!a.report.empty()) write_report(a.report, report);

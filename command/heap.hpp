@@ -2,7 +2,7 @@
 //
 // How the C library's heap keeps what several threads free.
 //
-//   tune_heap(options.memory);   // before the threads begin
+//   tune_heap(options.execution.memory);   // before the threads begin
 //
 #ifndef ZARRBITS_COMMAND_HEAP_HPP
 #define ZARRBITS_COMMAND_HEAP_HPP

@@ -38,7 +38,6 @@ std::string with_flags(std::string_view sentence) {
       {"`endpoint`", "--endpoint"},
       {"`exclude`", "--exclude"},
       {"`external`", "--external"},
-      {"`format`", "--zarr-format"},
       {"`follow_private`", "--follow-private"},
       {"`grid`", "--grid"},
       {"`headers`", "--header"},
@@ -59,9 +58,10 @@ std::string with_flags(std::string_view sentence) {
       {"`sample`", "--sample"},
       {"`scratch`", "--scratch"},
       {"`shard`", "--shard"},
-      {"`share`", "--partition"},
+      {"`partition`", "--partition"},
       {"`with_coordinates`", "--with-coordinates"},
       {"`write_empty_chunks`", "--write-empty-chunks"},
+      {"`zarr_format`", "--zarr-format"},
   };
   std::string text;
   while (!sentence.empty()) {

@@ -179,20 +179,21 @@ void mpi_worker::serve(int argc, char** argv) {
     return parse_convert_arguments(arguments, convert_kind::mpi, count, pointers.data()).value_or(-1);
   };
   if (const int over = run_guarded(parse, argc, argv); over >= 0) status(over);
-  arguments.options.share = convert_options::share_type{static_cast<unsigned>(rank), static_cast<unsigned>(size)};
+  arguments.options.execution.partition = partition{static_cast<unsigned>(rank), static_cast<unsigned>(size)};
   combined.emplace(arguments.combination, folder_);
-  arguments.front_end.is_source_temporary = combined->is_used();
-  if (const auto write = arguments.front_end.before_done; write && combined->is_used())
-    arguments.front_end.before_done = [write](const convert_result& result) { write(combined->described(result)); };
+  arguments.options.source.is_temporary = combined->is_used();
+  if (const auto write = arguments.options.execution.before_done; write && combined->is_used())
+    arguments.options.execution.before_done = [write](const convert_result& result) { write(combined->described(result)); };
   const auto open = [](int, char**) -> int {
     convert_options& o = arguments.options;
     // each rank on its own: the name of the file follows from the files and their states
-    combined->replace(o.source, o.concat, o.base, o.external, o.remote, o.lock, arguments.quiet || o.share->index != 0,
-                      [](const std::string&) {});
-    if (o.share->index == 0 && o.resume && is_up_to_date(arguments)) return exit_success;
-    if (o.share->index == 0) begin_store(o);  // from then on all join
+    combined->replace(o.source.name, o.source.concat, o.target.base, o.source.external, o.remote, o.source.lock,
+                      arguments.quiet || o.execution.partition->index != 0, [](const std::string&) {});
+    if (o.execution.partition->index == 0 && o.target.existing == existing_store::resume && is_up_to_date(arguments))
+      return exit_success;
+    if (o.execution.partition->index == 0) begin_store(o);  // from then on all join
     work.emplace(o);
-    if (o.share->index == 0) {
+    if (o.execution.partition->index == 0) {
       for (const auto& u : work->missing())
         self->say(one_line("unit " + std::to_string(u.dataset) + " " + std::to_string(u.number) + " " + u.path));
     }
@@ -205,7 +206,7 @@ void mpi_worker::serve(int argc, char** argv) {
     if (l == "finish") {
       status(run_guarded(
           [](int, char**) -> int {
-            arguments.options.share.reset();
+            arguments.options.execution.partition.reset();
             return print_result(arguments, combined->described(finalize(arguments.options)));
           },
           0, nullptr));

@@ -200,13 +200,10 @@ bit_range parse_bit_range(const std::string& option, const std::string& text) {
   return {static_cast<unsigned>(first), static_cast<unsigned>(last)};
 }
 
-shard_size parse_shard(const std::string& option, const std::string& text) {
+std::optional<shard_size> parse_shard(const std::string& option, const std::string& text) {
+  if (text.empty()) return {};
   shard_size size;
-  if (text.empty()) return size;
-  if (text == "none") {
-    size.bytes = 1;  // room for one chunk
-    return size;
-  }
+  if (text == "none") return size;
   if (text.find_first_of(",x") == std::string::npos) {
     size.bytes = parse_bytes(option, text);
     if (size.bytes == 0) throw usage_error(option + " is 0 bytes; use a size such as 64M, or a shape such as 1000x1000");
@@ -227,8 +224,8 @@ std::vector<std::uint64_t> parse_shape(const std::string& option, const std::str
   return shape;
 }
 
-convert_options::dimension_chunks parse_dimension_chunks(const std::string& option, const std::string& text) {
-  convert_options::dimension_chunks chunks;
+dimension_chunks parse_dimension_chunks(const std::string& option, const std::string& text) {
+  dimension_chunks chunks;
   const std::size_t equals = text.rfind('=');
   if (equals != std::string::npos) {
     chunks.pattern = text.substr(0, equals);

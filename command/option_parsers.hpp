@@ -3,7 +3,7 @@
 // Parses the options of `zarrbits convert` into the types of zarrbits/convert.hpp. "" is an option that was not given.
 //
 //   options.compress = parse_compression("blosc:zstd:5:shuffle");
-//   options.shard = parse_shard("--shard", "64M");
+//   options.encoding.shard = parse_shard("--shard", "64M");
 //
 // All throw usage_error.
 //
@@ -67,11 +67,11 @@ struct bit_range {
 bit_range parse_bit_range(const std::string& option, const std::string& text);
 
 // "100,200" and "100x200" are shapes, "100," is a shape of rank 1. "none" is room for one chunk. All else is a number of bytes.
-shard_size parse_shard(const std::string& option, const std::string& text);
+std::optional<shard_size> parse_shard(const std::string& option, const std::string& text);
 std::vector<std::uint64_t> parse_shape(const std::string& option, const std::string& text);
 
 // "time:768,lat:-1" and "t2m=time:768": lengths of chunks along dimensions. -1 is the whole dimension.
-convert_options::dimension_chunks parse_dimension_chunks(const std::string& option, const std::string& text);
+dimension_chunks parse_dimension_chunks(const std::string& option, const std::string& text);
 
 }  // namespace zarrbits::command
 

@@ -60,7 +60,7 @@ std::optional<named_partition> rank_of_launcher() {
   return {};
 }
 
-convert_options::share_type parse_partition_index(const std::string& option, const std::string& text) {
+partition parse_partition_index(const std::string& option, const std::string& text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos)
     throw usage_error(option + " is a share and their number, such as 0/4, or slurm or mpi, not " + quote(text));
@@ -79,7 +79,7 @@ named_partition parse_partition(const std::string& option, const std::string& te
   if (!slurm && text != "mpi") return {parse_partition_index(option, text), option};
   const auto task = slurm ? task_of_array() : std::nullopt, rank = rank_of_launcher();
   if (task && rank) {
-    const auto &outer = task->share, &inner = rank->share;
+    const auto &outer = task->partition, &inner = rank->partition;
     return {{outer.index * inner.count + inner.index, outer.count * inner.count}, task->origin + " and " + rank->origin};
   }
   if (task) return *task;

@@ -14,7 +14,7 @@
 namespace zarrbits::command {
 
 struct named_partition {
-  convert_options::share_type share;
+  zarrbits::partition partition;
   std::string origin;  // "--partition", "the Slurm array", ...
 };
 

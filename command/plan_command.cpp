@@ -124,18 +124,20 @@ int plan_main(int argc, char** argv) {
   if (const auto over = parse_convert_arguments(arguments, convert_kind::plan, argc, argv)) return *over;
   combined_source combined(arguments.combination);
   return run_in_subprocess(
-      arguments.options.source,
+      arguments.options.source.name,
       [&](const auto& set_current) {
     convert_options& options = arguments.options;
-    combined.replace(options.source, options.concat, options.base, options.external, options.remote, options.lock, true,
-                     set_current);
+    combined.replace(options.source.name, options.source.concat, options.target.base, options.source.external, options.remote,
+                     options.source.lock, true, set_current);
     combined.choose_dimension(options);
-    arguments.options.progress = [&](const convert_progress& p) { set_current(p.path.empty() ? "/" : std::string(p.path)); };
+    arguments.options.execution.progress = [&](const convert_progress& p) {
+      set_current(p.path.empty() ? "/" : std::string(p.path));
+    };
     const convert_plan p = plan(arguments.options, {.time = arguments.measures_time});
     set_current("");
     if (arguments.measures_time && !p.seconds)
       print_error("note: --time has no result: only chunks of HDF5 files on this machine are converted for it");
-    warn_of_space(p, arguments.options.store);
+    warn_of_space(p, arguments.options.target.name);
     if (!arguments.report.empty()) write_report(arguments.report, p.json());
     if (arguments.print_json) std::cout << printable_json(p.json());
     else print(p);

@@ -100,7 +100,7 @@ void add_repack_options(CLI::App& app, repack_arguments& a) {
                  "Folder of a file for values that do not fit in the memory, where chunks get a very different shape (default: "
                  "that of the new file)")
       ->type_name("FOLDER");
-  app.add_flag("--fsync", o.sync, "Flush the file to the disk before it gets its name");
+  app.add_flag("--fsync", o.fsync, "Flush the file to the disk before it gets its name");
   add_no_lock_option(app, o.lock);
   app.add_flag("--digest", a.has_digest, "Read both files again, compare the digests of all values, and add them to the report");
   app.add_option("--report", a.report, "Write the report on one file to this file, as JSON")->type_name("FILE.json");
@@ -130,9 +130,9 @@ void read_arguments(repack_arguments& a) {
     throw usage_error("--digest compares the file with OUT; remove it, or --check, --in-place and --dry-run");
   if (a.partition.empty()) return;
   if (!a.check && !a.in_place) throw usage_error("--partition is for the files of --in-place or --check");
-  const auto share = parse_partition("--partition", a.partition).share;
+  const partition part = parse_partition("--partition", a.partition).partition;
   std::vector<std::string> own;
-  for (std::size_t i = share.index; i < a.files.size(); i += share.count) own.push_back(a.files[i]);
+  for (std::size_t i = part.index; i < a.files.size(); i += part.count) own.push_back(a.files[i]);
   a.files = std::move(own);
 }
 
@@ -215,7 +215,7 @@ void print_result(const repack_report& r) {
 int check_file(const repack_arguments& a, const repack_options& options, const std::string& separator) {
   const layout_report r = check_layout(options);
   const int status = r.conforms() ? exit_success : exit_loss;
-  if (a.as_json) std::cout << separator << printable_json(r.report_json(status));
+  if (a.as_json) std::cout << separator << printable_json(with_exit_status(r.report_json(), status));
   else if (!a.quiet) print_findings(printable(r.source), to_string(r.layout), r.findings, r.conforms());
   std::cout << std::flush;
   return status;
@@ -223,7 +223,7 @@ int check_file(const repack_arguments& a, const repack_options& options, const s
 
 int plan_file(const repack_arguments& a, const repack_options& options, const std::string& separator) {
   const repack_report r = plan(options);
-  if (a.as_json) std::cout << separator << printable_json(r.report_json(exit_success));
+  if (a.as_json) std::cout << separator << printable_json(with_exit_status(r.report_json(), exit_success));
   else if (!a.quiet) print_plan(r);
   std::cout << std::flush;
   return exit_success;
@@ -231,8 +231,8 @@ int plan_file(const repack_arguments& a, const repack_options& options, const st
 
 digest_comparison repack_comparison(const repack_options& options) {
   digest_comparison c;
-  c.source = options_to_digest(options.source, options);
-  c.target = options_to_digest(options.target, options);
+  c.source = options_to_digest(options.source, options.remote, options);
+  c.target = options_to_digest(options.target, options.remote, options);
   c.source.lock = c.target.lock = options.lock;
   return c;
 }
@@ -249,7 +249,7 @@ int repack_file(const repack_arguments& a, repack_options options, const std::st
     r = repack(options);
   }
   const int status = conforms(r.findings) ? exit_success : exit_loss;
-  std::string report = r.report_json(status);
+  std::string report = with_exit_status(r.report_json(), status);
   if (a.has_digest) report = report_with_digests(report, compare_digests(repack_comparison(options), a.quiet, set_current));
   set_current("");
   if (!a.report.empty()) write_report(a.report, report);

@@ -67,6 +67,12 @@ void try_report(const std::string& path, const std::string& kind) {
   if (error) cannot_write(path, error, kind);
 }
 
+std::string with_exit_status(std::string report, int status) {
+  // after the version, which each report has in its second line
+  report.insert(report.find(',') + 1, "\n \"exit_status\": " + std::to_string(status) + ",");
+  return report;
+}
+
 void write_report(const std::string& path, const std::string& json, const std::string& kind) {
   const std::string text = kind == "report" && path.ends_with(".html") ? html_report(json) : json;
   struct stat info {};

@@ -22,6 +22,9 @@ void require_json_report(const std::string& report, const std::string& source_na
 // A report that cannot be written is found before the conversion, not after it. Throws zarrbits::error.
 void try_report(const std::string& path, const std::string& kind = "report");
 
+// A report of the library, with the exit status that the command makes of it.
+std::string with_exit_status(std::string report, int status);
+
 // `json`: the report. A file "x.html" gets it as a page for people. It appears complete or not at all. Throws zarrbits::error.
 void write_report(const std::string& path, const std::string& json, const std::string& kind = "report");
 

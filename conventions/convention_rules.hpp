@@ -36,7 +36,7 @@ struct convention_rules {
   bool reserved_names = false;
   // Copy the targets of links: its HDF5 reader shows them, and its Zarr reader has no links.
   bool links_are_objects = false;
-  // Repeat the metadata of all nodes in the root's (convert_options::consolidate): the reader looks for it first.
+  // Repeat the metadata of all nodes in the root's (convert_target::consolidate): the reader looks for it first.
   bool consolidated = false;
 };
 

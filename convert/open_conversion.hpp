@@ -24,7 +24,7 @@ std::unique_ptr<converter> open_conversion(const convert_options& options, conve
 // Calls `run`, and turns errors of stores that are read into zarrbits::error.
 template <class Run>
 auto with_public_errors(const convert_options& options, Run&& run) {
-  const std::string source = split_source(options.source).file;
+  const std::string source = split_source(options.source.name).file;
   try {
     return run();
   } catch (const error&) {

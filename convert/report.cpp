@@ -55,7 +55,7 @@ bool convert_result::has_losses() const noexcept {
   return false;
 }
 
-std::string convert_result::report_json(std::optional<int> exit_status) const {
+std::string convert_result::report_json() const {
   using json = nlohmann::ordered_json;
   json list = json::array();
   std::map<std::string, std::uint64_t> counts;
@@ -102,7 +102,6 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
                  {"profile", to_string(profile)},
                  {"convention", to_string(convention)},
                  {"links", {{"copied", links.copied}, {"kept", links.kept}, {"lost", links.lost}}}};
-  if (exit_status) report["exit_status"] = *exit_status;
   if (!started.empty()) report["started"] = started;
   report["seconds"] = seconds;
   report["source_bytes"] = source_bytes;

@@ -26,9 +26,8 @@ struct convert_worker::state {
 };
 
 convert_worker::convert_worker(const convert_options& options) : state_(new state{.options = options}) {
-  state_->options.source = io::redact_url(options.source);
-  state_->options.overwrite = false;  // begin_store() has done this
-  state_->options.resume = false;
+  state_->options.source.name = io::redact_url(options.source.name);
+  state_->options.target.existing = existing_store::refuse;  // begin_store() has replaced it
   check_options(state_->options);
   state_->join();
 }
@@ -52,15 +51,16 @@ void convert_worker::make(const unit& u) {
 }
 
 void begin_store(const convert_options& options) {
-  if (options.resume) return;
+  if (options.target.existing == existing_store::resume) return;
   using existing = zarr::store_writer_options::if_exists;
-  zarr::make_store_writer(options.store, {.target = options.overwrite ? existing::replace : existing::resume,
-                                          .source = split_source(options.source).file,
-                                          .warning = options.warning,
-                                          .references = options.references,
-                                          .base = {},
-                                          .formats = {},
-                                          .remote = options.remote});
+  zarr::make_store_writer(options.target.name,
+                          {.target = options.target.existing == existing_store::overwrite ? existing::replace : existing::resume,
+                           .source = split_source(options.source.name).file,
+                           .warning = options.execution.warning,
+                           .references = options.target.references ? std::optional(options.target.inline_bytes) : std::nullopt,
+                           .base = {},
+                           .formats = {},
+                           .remote = options.remote});
 }
 
 }  // namespace zarrbits

@@ -61,10 +61,10 @@ void check_options(const digest_options& options) {
   if (options.memory < min_memory)
     throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
                                           ", too little to read chunks; use at least " + text::format_bytes(min_memory));
-  if (options.share && options.share->index >= options.share->count)
-    throw error(errc::invalid_option, "`share` counts from 0: the last of 4 is 3");
-  if (options.share && options.attributes)
-    throw error(errc::invalid_option, "`share` divides values, and `attributes` have no sums; use one of them");
+  if (options.partition && options.partition->index >= options.partition->count)
+    throw error(errc::invalid_option, "`partition` counts from 0: the last of 4 is 3");
+  if (options.partition && options.attributes)
+    throw error(errc::invalid_option, "`partition` divides values, and `attributes` have no sums; use one of them");
 }
 
 digest_report digest(const digest_options& requested) {
@@ -83,7 +83,7 @@ digest_report digest(const digest_options& requested) {
     if (zarr::is_store_name(options.source)) digesting::digest_zarr(options, report);
     else digesting::digest_hdf5(options, report);
   });
-  if (options.share) report.partition = {*options.share, options.include, options.exclude};
+  if (options.partition) report.partition = {*options.partition, options.include, options.exclude};
   add_tree_digest(report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   return report;
@@ -113,7 +113,7 @@ std::string dandi_checksum(const digest_options& options) {
   });
 }
 
-std::string digest_report::report_json(std::optional<int> exit_status) const {
+std::string digest_report::report_json() const {
   using json = nlohmann::ordered_json;
   json list = json::array();
   for (const array_digest& a : arrays) {
@@ -131,7 +131,6 @@ std::string digest_report::report_json(std::optional<int> exit_status) const {
     list.push_back(std::move(entry));
   }
   json report = {{"version", 1}, {"digester", std::string("zarrbits ") + version()}, {"source", text::escape_name(source)}};
-  if (exit_status) report["exit_status"] = *exit_status;
   if (partition) {
     report["partition"] = {{"index", partition->share.index},
                            {"count", partition->share.count},

@@ -12,12 +12,12 @@ namespace zarrbits::digesting {
 
 inline convert_options conversion_source(const digest_options& options) {
   convert_options c;
-  c.source = options.source;
+  c.source.name = options.source;
   c.remote = options.remote;
-  c.include = options.include;
-  c.exclude = options.exclude;
-  c.external = options.external;
-  c.memory = options.memory;
+  c.selection.include = options.include;
+  c.selection.exclude = options.exclude;
+  c.source.external = options.external;
+  c.execution.memory = options.memory;
   return c;
 }
 

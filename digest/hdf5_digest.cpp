@@ -31,14 +31,14 @@ using conversion::work_unit_result;
 // Plain chunks, of which damaged ones are reported.
 convert_options conversion_options(const digest_options& options) {
   convert_options c = conversion_source(options);
-  c.lock = options.lock;
-  c.allow_expansion = options.allow_expansion;
-  c.keep_going = true;
-  c.profile = profile::recode;
-  c.compress = compression{.kind = compressor::none};
-  c.codec = array_codec::bytes;
-  c.threads = options.threads;
-  c.warning = options.warning;
+  c.source.lock = options.lock;
+  c.execution.allow_expansion = options.allow_expansion;
+  c.execution.keep_going = true;
+  c.encoding.profile = profile::recode;
+  c.encoding.compress = compression{.kind = compressor::none};
+  c.encoding.codec = array_codec::bytes;
+  c.execution.threads = options.threads;
+  c.execution.warning = options.warning;
   return c;
 }
 
@@ -57,17 +57,17 @@ class file_digest {
 
   void run(digest_report& report) {
     bytes_ = source_.file().state().size;
-    if (options_.share) select_units();
+    if (options_.partition) select_units();
     const auto& objects = source_.file().objects();
     for (std::size_t i = 0; i < objects.size(); ++i) {
       if (objects[i].kind != hdf5::source_object::kind_type::dataset) continue;
-      if (!options_.share || own_units_.contains(i)) run_dataset(i);
+      if (!options_.partition || own_units_.contains(i)) run_dataset(i);
     }
     runner_.finish();
     source_.require_unchanged(conversion::conversion_source::change_check::complete);
     for (const auto& [index, reason] : skipped_) sums_.drop(objects[index].store_path);
     for (const auto& [path, sum] : sums_.finished()) {
-      array_digest& a = report.arrays.emplace_back(summed_array(path, *sum, options_.share.has_value()));
+      array_digest& a = report.arrays.emplace_back(summed_array(path, *sum, options_.partition.has_value()));
       if (const auto note = notes_.find(path); note != notes_.end()) a.reason = note->second;
     }
     for (const auto& [index, reason] : skipped_) report.arrays.push_back({objects[index].store_path, {}, {}, {}, reason});
@@ -107,12 +107,12 @@ class file_digest {
   // A dataset without units is a part of the first share.
   void select_units() {
     const std::vector<conversion::planned_unit> units = conversion_.units(),
-                                                own = conversion::units_of_partition(units, options_.share->index,
-                                                                                     options_.share->count);
+                                                own = conversion::units_of_partition(units, options_.partition->index,
+                                                                                     options_.partition->count);
     std::set<std::size_t> with_units;
     for (const conversion::planned_unit& unit : units) with_units.insert(unit.id.dataset);
     for (const conversion::planned_unit& unit : own) own_units_[unit.id.dataset].push_back(unit.id.number);
-    for (std::size_t i = 0; options_.share->index == 0 && i < source_.file().objects().size(); ++i) {
+    for (std::size_t i = 0; options_.partition->index == 0 && i < source_.file().objects().size(); ++i) {
       if (!with_units.contains(i)) own_units_[i];
     }
     bytes_ = conversion::bytes_of(own);
@@ -150,7 +150,7 @@ class file_digest {
       skipped_.emplace(index, *reason);
       return;
     }
-    if (options_.share) {
+    if (options_.partition) {
       for (const std::uint64_t unit : own_units_[index]) runner_.run(dataset, {index, unit});
       return;
     }

@@ -35,7 +35,7 @@ json read_report(const std::string& file) {
   if (!in) throw error(errc::not_found, "cannot open \"" + file + "\"", {file});
   const std::string content{std::istreambuf_iterator<char>(in), {}};
   json document = text::parse_untrusted_json(content);
-  if (!document.is_object()) refuse(file, "it is not the report of a partition; use those of runs with `share`");
+  if (!document.is_object()) refuse(file, "it is not the report of a partition; use those of runs with `partition`");
   return document;
 }
 
@@ -59,7 +59,7 @@ class report_sum {
     try {
       add(file, report);
     } catch (const json::exception&) {
-      refuse(file, "it is not the report of a partition; use those of runs with `share`");
+      refuse(file, "it is not the report of a partition; use those of runs with `partition`");
     }
   }
 
@@ -93,7 +93,7 @@ class report_sum {
     const json& partition = report.at("partition");
     const auto index = partition.at("index").get<std::uint64_t>(), count = partition.at("count").get<std::uint64_t>();
     if (report.at("version") != 1 || count == 0 || count > 1'000'000 || index >= count)
-      refuse(file, "it is not the report of a partition; use those of runs with `share`");
+      refuse(file, "it is not the report of a partition; use those of runs with `partition`");
     share_source common{report.at("source").get<std::string>(), static_cast<unsigned>(count),
                         partition.at("include").get<std::vector<std::string>>(),
                         partition.at("exclude").get<std::vector<std::string>>()};

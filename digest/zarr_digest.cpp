@@ -39,7 +39,7 @@ class store_digest {
   void run(digest_report& report) {
     const conversion::source_nodes nodes =
         conversion::read_nodes(conversion_source(options_), [&](const std::string& path) { set_path(path); });
-    if (options_.share) count_work(nodes);
+    if (options_.partition) count_work(nodes);
     for (const conversion::source_node& node : nodes.nodes) {
       if (!node.selected) continue;
       if (report.attributes && node.unreadable.empty()) {
@@ -111,10 +111,10 @@ class store_digest {
   }
 
   bool is_own(const std::string& path, const array::extents& object) const {
-    if (!options_.share) return true;
+    if (!options_.partition) return true;
     const work_range& range = work_ranges_.at(path);
     double preceding = range.preceding + static_cast<double>(array::ravel(object, range.objects)) * range.per_object;
-    return array::partition_of(preceding, range.per_object, work_, options_.share->count) == options_.share->index;
+    return array::partition_of(preceding, range.per_object, work_, options_.partition->count) == options_.partition->index;
   }
 
   array_digest digest_of(const conversion::source_node& node) {
@@ -146,7 +146,7 @@ class store_digest {
     array->for_each_object(add_object, [](const auto&, const auto&, const auto&) {});
     submit();
     queue_.finish();
-    return summed_array(node.path, job->sum, options_.share.has_value());
+    return summed_array(node.path, job->sum, options_.partition.has_value());
   }
 
   void add_chunks(array_job& job, const zarr::zarr_array& array, const object_range& range) {

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const zarrbits::convert_result made = zarrbits::convert({.source = argv[1], .store = argv[2]});
+    const zarrbits::convert_result made = zarrbits::convert({.source = {.name = argv[1]}, .target = {.name = argv[2]}});
     for (const zarrbits::converted_object& o : made.objects) {
       if (o.outcome == zarrbits::outcome::skipped || o.lossy) std::cerr << o.path << ": " << o.reason << '\n';
     }

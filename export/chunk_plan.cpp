@@ -267,6 +267,7 @@ encoded_chunk chunk_plan::encode(std::vector<std::byte> values) const {
   if (type.has_converted_parts()) {
     out.resize(values_ * std::max(type.size, in_file_));
     const hdf5::lock one_thread;
+    const hdf5::silence quiet;  // of this thread
     hdf5::check(H5Tconvert(type.memory, type.file, values_, out.data(), nullptr, H5P_DEFAULT), "convert numbers");
     out.resize(values_ * in_file_);
   }

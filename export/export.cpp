@@ -101,15 +101,15 @@ void refuse_target_in_store(const std::string& store, const std::string& target)
 // What a conversion of the stores reads.
 convert_options conversion_of(const export_options& options) {
   convert_options result;
-  result.source = options.store;
-  result.concat = options.concat;
+  result.source.name = options.store;
+  result.source.concat = options.concat;
   result.remote = options.remote;
-  result.include = options.include;
-  result.exclude = options.exclude;
-  result.external = options.external;
-  result.keep_going = options.keep_going;
-  result.memory = options.memory;
-  result.note = options.note;
+  result.selection.include = options.include;
+  result.selection.exclude = options.exclude;
+  result.source.external = options.external;
+  result.execution.keep_going = options.keep_going;
+  result.execution.memory = options.memory;
+  result.execution.note = options.note;
   return result;
 }
 
@@ -219,7 +219,7 @@ export_report export_store(const export_options& requested) {
       joined = conversion::read_nodes(source, [&](const std::string& path) {
         if (options.progress) options.progress(path, 0, 0);
       });
-      options.store = source.source;
+      options.store = source.source.name;
       report.store = options.store;
       report.sources = joined.sources;
     }
@@ -238,7 +238,7 @@ export_report export_store(const export_options& requested) {
     zarr::store_writer_options target_options;
     target_options.target =
         options.overwrite ? zarr::store_writer_options::if_exists::replace : zarr::store_writer_options::if_exists::refuse;
-    target_options.sync = options.sync;
+    target_options.sync = options.fsync;
     target_options.source = store.file;
     zarr::atomic_file target(options.target, zarr::unfinished_name(options.target), target_options,
                              {"an HDF5 file", hdf5::is_hdf5_file});

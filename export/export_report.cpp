@@ -22,7 +22,7 @@ bool export_report::has_losses() const noexcept {
                      [](const exported_object& o) { return o.outcome == outcome::skipped || !o.lost_chunks.empty(); });
 }
 
-std::string export_report::report_json(std::optional<int> exit_status) const {
+std::string export_report::report_json() const {
   using json = nlohmann::ordered_json;
   json list = json::array();
   std::map<std::string, std::uint64_t> counts;
@@ -50,7 +50,6 @@ std::string export_report::report_json(std::optional<int> exit_status) const {
                  {"target", text::escape_name(target)},
                  {"netcdf", netcdf}};
   if (!sources.empty()) conversion::add_sources(report, sources);
-  if (exit_status) report["exit_status"] = *exit_status;
   report["file_bytes"] = file_bytes;
   report["seconds"] = seconds;
   report["counts"] = json::object();

@@ -5,16 +5,13 @@
 #include "export/regridder.hpp"
 #include "text/format.hpp"
 
-#include <zarrbits/detail/processors.hpp>
+#include <zarrbits/detail/ordered_work.hpp>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
-#include <exception>
-#include <functional>
 #include <mutex>
 #include <optional>
-#include <thread>
+#include <utility>
 
 namespace zarrbits::exporting {
 
@@ -90,111 +87,113 @@ std::vector<std::vector<std::byte>> samples_of(const source_array& array, const 
   return samples;
 }
 
-// The chunks of a dataset, which threads take in order, and write in the same order.
-class ordered_chunks {
- public:
-  // `cut`: null if the chunks are those of the store.
-  ordered_chunks(hid_t dataset, const dataset_spec& form, const chunk_plan& recipe, bool writes_fill,
-                 std::vector<chunk_index> chunks, const regridder* cut, bool keep_going, const chunk_progress& progress)
-      : dataset_(dataset),
-        spec_(form),
-        plan_(recipe),
-        writes_fill_(writes_fill),
-        chunks_(std::move(chunks)),
-        regridder_(cut),
-        keep_going_(keep_going),
-        progress_(progress) {}
+// A chunk on its way from the store into the file.
+struct prepared_chunk {
+  encoded_chunk encoded;
+  std::uint64_t stored_size = 0;
+  bool exists = false;
+  std::string damage;  // of one that is left out
+};
 
-  // `main`: the thread that may call the progress callback.
-  void work(const source_array& own, bool main) {
-    try {
-      const source_array array = own;  // which keeps a shard open
-      for (std::optional<std::size_t> i; (i = take());) process_chunk(array, *i, main);
-    } catch (...) {
-      const std::lock_guard one_thread(mutex_);
-      if (!failure_) failure_ = std::current_exception();
-      turn_.notify_all();
-    }
+// Copies of an array for several threads: each copy keeps a shard open.
+class array_copies {
+ public:
+  explicit array_copies(const source_array& array) : array_(array) {}
+  source_array take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return array_;
+    source_array copy = std::move(idle_.back());
+    idle_.pop_back();
+    return copy;
   }
-  written_chunks finish() {
-    if (failure_) std::rethrow_exception(failure_);
-    return std::move(written_);
+  void put_back(source_array copy) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(copy));
   }
 
  private:
-  std::optional<std::size_t> take() {
-    const std::lock_guard one_thread(mutex_);
-    if (failure_ || next_ == chunks_.size()) return {};
-    return next_++;
-  }
+  const source_array& array_;
+  std::mutex mutex_;
+  std::vector<source_array> idle_;
+};
 
-  void process_chunk(const source_array& array, std::size_t i, bool main) {
-    encoded_chunk encoded;
-    std::string damage;
-    std::uint64_t stored_size = 0;
-    bool exists = false;
+// The chunks of a dataset.
+class chunk_series {
+ public:
+  // `cut`: null if the chunks are those of the store.
+  chunk_series(hid_t dataset, const source_array& array, const dataset_spec& form, const chunk_plan& recipe, bool writes_fill,
+               const std::vector<chunk_index>& chunks, const regridder* cut, bool keep_going)
+      : dataset_(dataset),
+        arrays_(array),
+        spec_(form),
+        plan_(recipe),
+        writes_fill_(writes_fill),
+        chunks_(chunks),
+        regridder_(cut),
+        keep_going_(keep_going) {}
+
+  // In any thread.
+  prepared_chunk prepare(std::size_t i) {
+    source_array array = arrays_.take();
+    prepared_chunk result;
     try {
       if (regridder_) {
-        if (auto elements = regridder_->elements(array, i, stored_size)) {
-          exists = true;
-          encoded = plan_.encode(std::move(*elements));
+        if (auto elements = regridder_->elements(array, i, result.stored_size)) {
+          result.exists = true;
+          result.encoded = plan_.encode(std::move(*elements));
         }
       } else if (auto stored = array.read_stored(chunks_[i])) {
-        exists = true;
-        stored_size = stored->size();
-        encoded = plan_.make(array, chunks_[i], std::move(*stored));
+        result.exists = true;
+        result.stored_size = stored->size();
+        result.encoded = plan_.make(array, chunks_[i], std::move(*stored));
       }
-      if (!exists && writes_fill_) {
-        exists = true;
-        encoded = plan_.encode(
+      if (!result.exists && writes_fill_) {
+        result.exists = true;
+        result.encoded = plan_.encode(
             conversion::filled(array::product(spec_.chunk) / std::max<std::size_t>(spec_.characters, 1), array.fill()).data);
       }
     } catch (const zarr::store_error& e) {
       if (!keep_going_ && e.code != errc::damaged_store) throw;  // of a server
       if (!keep_going_) refuse(regridder_ ? nullptr : &array, chunks_[i], e.what());
-      damage = e.what();
+      result.damage = e.what();
     } catch (const compressors::corrupt_chunk& e) {
       if (!keep_going_) refuse(regridder_ ? nullptr : &array, chunks_[i], e.what());
-      damage = e.what();
+      result.damage = e.what();
     }
-    std::unique_lock one_thread(mutex_);
-    turn_.wait(one_thread, [&] { return failure_ || written_next_ == i; });
-    if (failure_) return;
-    if (!damage.empty()) {
-      written_.lost_chunks.emplace_back(chunks_[i], damage);
-    } else if (exists) {
+    arrays_.put_back(std::move(array));
+    return result;
+  }
+
+  // In one thread, in order.
+  void write(std::size_t i, const prepared_chunk& chunk) {
+    if (!chunk.damage.empty()) {
+      written_.lost_chunks.emplace_back(chunks_[i], chunk.damage);
+    } else if (chunk.exists) {
       std::vector<hsize_t> offset(spec_.dims.size());
       for (std::size_t d = 0; d < std::min(offset.size(), chunks_[i].size()); ++d) offset[d] = chunks_[i][d] * spec_.chunk[d];
-      const auto bytes = encoded.bytes();
+      const auto bytes = chunk.encoded.bytes();
       {
         const hdf5::lock libhdf5;
         hdf5::check(H5Dwrite_chunk(dataset_, H5P_DEFAULT, 0, offset.data(), bytes.size(), bytes.data()), "write a chunk");
       }
       ++written_.count;
-      written_.any_recoded = written_.any_recoded || encoded.is_recoded;
-      written_.store_bytes += stored_size;
+      written_.any_recoded = written_.any_recoded || chunk.encoded.is_recoded;
+      written_.store_bytes += chunk.stored_size;
       written_.file_bytes += bytes.size();
     }
-    ++written_next_;
-    turn_.notify_all();
-    const std::uint64_t completed = written_next_;
-    one_thread.unlock();
-    if (main) progress_(completed, chunks_.size());
   }
+  written_chunks take_result() { return std::move(written_); }
 
+ private:
   hid_t dataset_;
+  array_copies arrays_;
   const dataset_spec& spec_;
   const chunk_plan& plan_;
   const bool writes_fill_;
-  const std::vector<chunk_index> chunks_;
+  const std::vector<chunk_index>& chunks_;
   const regridder* regridder_;
   const bool keep_going_;
-  const chunk_progress& progress_;
-  std::mutex mutex_;
-  std::condition_variable turn_;
-  std::size_t next_ = 0, written_next_ = 0;
   written_chunks written_;
-  std::exception_ptr failure_;
 };
 
 // Brings the elements of a chunk into the form that libhdf5 takes. Elements beyond the edge of the array stay zeros.
@@ -238,24 +237,19 @@ written_chunks write_chunks(hid_t dataset, const source_array& array, const data
   if (cut) bytes = std::max(bytes, bytes_of_longest(array));
   if (cut && bytes > options.memory / 3)
     throw unsupported_in_hdf5("a chunk that takes more than a third of `memory`; increase it");
-  // a chunk is at most three times in memory: stored, decoded, encoded
-  const std::uint64_t max_chunks = std::max<std::uint64_t>(1, options.memory / 2 / std::max<std::uint64_t>(3 * bytes, 1));
-  const std::uint64_t requested_threads = options.threads ? options.threads : detail::usable_processors();
-  const std::uint64_t threads =
-      std::max<std::uint64_t>(1, std::min({requested_threads, max_chunks, std::uint64_t{256}, (chunks.size() + 3) / 4}));
-  ordered_chunks work(dataset, form, recipe, writes_fill, std::move(chunks), cut ? &*cut : nullptr, options.keep_going, progress);
-  std::vector<std::thread> workers;
-  try {
-    for (std::uint64_t i = 1; i < threads; ++i)
-      workers.emplace_back([&] {
-        const hdf5::silence quiet;  // of this thread
-        work.work(array, false);
-      });
-  } catch (...) {  // the system has no more threads, or no memory for one; fewer do it, too
-  }
-  work.work(array, true);
-  for (std::thread& worker : workers) worker.join();
-  return work.finish();
+  // each thread has a chunk at most three times in memory (stored, decoded, encoded), and two of its results may wait
+  const std::uint64_t max_threads = std::max<std::uint64_t>(1, options.memory / 2 / std::max<std::uint64_t>(5 * bytes, 1));
+  const std::uint64_t threads = std::min({std::uint64_t{hdf5::detail::threads_or_all(options.threads)}, max_threads,
+                                          std::uint64_t{256}, std::uint64_t{(chunks.size() + 3) / 4}});
+  chunk_series series(dataset, array, form, recipe, writes_fill, chunks, cut ? &*cut : nullptr, options.keep_going);
+  hdf5::detail::ordered_work work(chunks.size(), static_cast<std::size_t>(std::max<std::uint64_t>(threads, 1)));
+  std::vector<prepared_chunk> prepared(work.places());
+  work.make_then_use([&](std::size_t i, std::size_t place) { prepared[place] = series.prepare(i); },
+                     [&](std::size_t i, std::size_t place) {
+    series.write(i, std::exchange(prepared[place], {}));
+    progress(i + 1, chunks.size());
+  });
+  return series.take_result();
 }
 
 written_chunks write_values(hid_t dataset, const source_array& array, const dataset_spec& form, const export_options& options,

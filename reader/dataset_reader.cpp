@@ -129,6 +129,13 @@ void dataset_reader::read(const array::strided_box& selected, std::span<std::byt
   require_unchanged();
 }
 
+// Bytes of the output that one thread fills at a time, next to each other: where two threads write to one page that the system
+// has not made yet, both have it cleared.
+std::uint64_t dataset_reader::bytes_at_once(const output& to, std::uint64_t threads) {
+  constexpr std::uint64_t max_bytes = 64U << 20, tasks_of_thread = 4;
+  return std::min<std::uint64_t>(to.bytes.size() / (tasks_of_thread * threads), max_bytes);
+}
+
 void dataset_reader::read_chunks(const output& to, unsigned threads) const {
   const array::strided_box& s = to.selected;
   const std::size_t rank = s.shape.size();
@@ -181,8 +188,17 @@ void dataset_reader::read_chunks(const output& to, unsigned threads) const {
     for (std::uint64_t i = 0; i < total; ++i) read_part(i);
     return;
   }
-  hdf5::detail::ordered_work work(static_cast<std::size_t>(total), static_cast<std::size_t>(useful));
-  work.make_then_use([&](std::size_t i, std::size_t) { read_part(i); }, [](std::size_t, std::size_t) {});
+  // parts that lie together in the output; on a server each is a request that waits
+  const std::uint64_t at_once =
+      data_->bytes->remote()
+          ? 1
+          : std::max<std::uint64_t>(1, total * bytes_at_once(to, useful) / std::max<std::uint64_t>(to.bytes.size(), 1));
+  hdf5::detail::ordered_work work(static_cast<std::size_t>((total - 1) / at_once + 1), static_cast<std::size_t>(useful));
+  work.make_then_use(
+      [&](std::size_t task, std::size_t) {
+    for (std::uint64_t i = task * at_once; i < std::min(total, (task + 1) * at_once); ++i) read_part(i);
+      },
+      [](std::size_t, std::size_t) {});
 }
 
 chunk_cache::key dataset_reader::key_of(const array::extents& index) const {
@@ -290,7 +306,8 @@ void dataset_reader::fill(const array::extents& shape, const array::extents& tar
 
 void dataset_reader::read_contiguous(std::uint64_t address, const output& to, unsigned threads) const {
   const array::box stored{array::extents(data_->dims.size(), 0), data_->dims};
-  const array::extents piece = array::chunk_shape_for(to.selected.shape, values_.size(), piece_bytes);
+  const array::extents piece =
+      array::chunk_shape_for(to.selected.shape, values_.size(), std::max(piece_bytes, bytes_at_once(to, threads)));
   const array::chunk_grid pieces{to.selected.shape, piece};
   const std::uint64_t total = pieces.chunks();
   const auto read_piece = [&](std::uint64_t number) {

@@ -69,6 +69,7 @@ class dataset_reader {
 
   void require_readable(const array::strided_box& selected) const;
   void require_unchanged() const;
+  static std::uint64_t bytes_at_once(const output& to, std::uint64_t threads);
   void read_chunks(const output& to, unsigned threads) const;
   void read_chunk(const array::extents& index, const array::strided_box& part, const array::extents& target,
                   const output& to) const;

@@ -147,7 +147,7 @@ class combiner {
     zarr::store_writer_options how;
     how.target =
         options_.overwrite ? zarr::store_writer_options::if_exists::replace : zarr::store_writer_options::if_exists::refuse;
-    how.sync = options_.sync;
+    how.sync = options_.fsync;
     how.source = options_.sources[0];
     zarr::atomic_file target(options_.target, zarr::unfinished_name(options_.target), how, {"an HDF5 file", hdf5::is_hdf5_file});
     if (!options_.new_dimension.empty() || aggregation_) dimensions_.emplace();

@@ -345,7 +345,7 @@ repack_report repack(const repack_options& options) {
     zarr::store_writer_options target_options;
     target_options.target = in_place || options.overwrite ? zarr::store_writer_options::if_exists::replace
                                                           : zarr::store_writer_options::if_exists::refuse;
-    target_options.sync = options.sync;
+    target_options.sync = options.fsync;
     if (!in_place) {
       target_options.source = options.source;
       repacking::warn_of_other_folder(source, options);

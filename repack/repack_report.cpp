@@ -35,18 +35,17 @@ bool conforms(const std::vector<layout_finding>& findings) noexcept {
 
 bool layout_report::conforms() const noexcept { return zarrbits::conforms(findings); }
 
-std::string layout_report::report_json(std::optional<int> exit_status) const {
+std::string layout_report::report_json() const {
   json report = {{"version", 1},
                  {"checker", std::string("zarrbits ") + version()},
                  {"source", text::escape_name(source)},
                  {"layout", to_string(layout)}};
-  if (exit_status) report["exit_status"] = *exit_status;
   report["conforms"] = conforms();
   report["findings"] = findings_json(findings);
   return text::json_text(report, 1) + "\n";
 }
 
-std::string repack_report::report_json(std::optional<int> exit_status) const {
+std::string repack_report::report_json() const {
   json list = json::array();
   for (const repacked_dataset& d : datasets) {
     json e = {{"path", d.path}, {"outcome", d.recoded ? "recoded" : "copied"}};
@@ -65,7 +64,6 @@ std::string repack_report::report_json(std::optional<int> exit_status) const {
                  {"source", text::escape_name(source)},
                  {"target", text::escape_name(target)},
                  {"layout", to_string(layout)}};
-  if (exit_status) report["exit_status"] = *exit_status;
   report["unchanged"] = unchanged;
   report["objects"] = objects;
   report["dangling_references"] = dangling_references;

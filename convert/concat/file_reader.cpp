@@ -65,8 +65,8 @@ std::vector<double> values_of(const hdf5::source_dataset& data) {
 file_reader::file_reader(hdf5::source_file& first, const setting& settings)
     : first_(first),
       settings_(settings),
-      concat_(*settings.options.concat),
-      selection_(settings.options.include, settings.options.exclude) {
+      concat_(*settings.options.source.concat),
+      selection_(settings.options.selection.include, settings.options.selection.exclude) {
   for (const variable& v : settings_.variables) joined_.insert(first_.objects()[v.object].store_path);
   inherited_units_ = settings_.store ? find_inherited_units(settings_.store->nodes()) : find_inherited_units(first_);
 }
@@ -85,7 +85,7 @@ hdf5::handle file_reader::units_source(const std::string& store_path, hid_t data
   return {};
 }
 
-std::uint64_t file_reader::memory() const { return std::max<std::uint64_t>(settings_.options.memory, 16U << 20); }
+std::uint64_t file_reader::memory() const { return std::max<std::uint64_t>(settings_.options.execution.memory, 16U << 20); }
 
 file_metadata file_reader::read(std::size_t k) {
   file_metadata result;
@@ -107,7 +107,7 @@ void file_reader::read_file(std::size_t k, file_metadata& result) {
   result.state = file.state();
   if (k > 0) {
     file.walk(settings_.is_case_sensitive, name.object);
-    rules_ = conventions::find_convention(file, settings_.options.convention, rules_);
+    rules_ = conventions::find_convention(file, settings_.options.target.convention, rules_);
     conventions::override_schema(file, rules_);
   }
   file_inherited_units_.reset();

@@ -41,7 +41,7 @@ class joiner {
         open_first_(open_first),
         names_(sources),
         options_(options),
-        concat_(*options.concat),
+        concat_(*options.source.concat),
         is_case_sensitive_(tells_case_apart),
         existing_store_(store),
         files_(std::make_shared<hdf5::source_files>(open_options, first.largest_expansion())) {
@@ -54,7 +54,7 @@ class joiner {
     const file_reader::setting setting{names_, options_, *files_, is_case_sensitive_, existing_store_, variables_};
     file_reader local_reader(first_, setting);
     // an open store cannot be shared, either
-    const unsigned processes = existing_store_ ? 1 : options_.processes;
+    const unsigned processes = existing_store_ ? 1 : options_.execution.processes;
     reader_processes child_readers(names_.size(), processes, [&] {
       const std::shared_ptr<hdf5::source_file> first = open_first_();
       if (first->state() != first_.state()) throw zarrbits::error(errc::changed, "the first file has changed", {names_[0]});
@@ -82,7 +82,7 @@ class joiner {
     }
     report_progress(first_.objects()[0].path);
     if (count > max_named_files) damaged += "; and " + std::to_string(count - max_named_files) + " more";
-    if (count > 0 && (!options_.keep_going || store_.sources[0].left_out)) {
+    if (count > 0 && (!options_.execution.keep_going || store_.sources[0].left_out)) {
       throw zarrbits::error(errc::not_joinable, text::pluralize(count, "file") + " of " + std::to_string(names_.size()) +
                                                     " cannot be joined: " + damaged +
                                                     "; `keep_going` leaves out such files, except the first, and reports them");
@@ -102,7 +102,7 @@ class joiner {
 
  private:
   void report_progress(const std::string& path) const {
-    if (options_.progress) options_.progress({path, 0, 0, 0, 0});
+    if (options_.execution.progress) options_.execution.progress({path, 0, 0, 0, 0});
   }
 
   // As netCDF looks for a dimension: in the group, then in those above.
@@ -185,9 +185,9 @@ class joiner {
   }
 
   void note_gaps() const {
-    if (!options_.note || options_.share) return;
+    if (!options_.execution.note || options_.execution.partition) return;
     for (const auto& [dimension, sequence] : sequences_) {
-      if (const std::string sentence = sequence.gap_note(); !sentence.empty()) options_.note(sentence);
+      if (const std::string sentence = sequence.gap_note(); !sentence.empty()) options_.execution.note(sentence);
     }
   }
 

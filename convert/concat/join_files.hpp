@@ -36,7 +36,7 @@ struct joined_store {
 using open_function = std::function<std::unique_ptr<hdf5::source_file>()>;
 
 // `sources`: from ordered_sources(); `first` is the first of them, after select(). Sets source_object::joined of its datasets.
-// With convert_options::processes other than 1, other processes read the files. With a store, the parts come after those of the
+// With convert_execution::processes other than 1, other processes read the files. With a store, the parts come after those of the
 // store, in its terms. Other datasets must then be equal to those of the store, and are removed from `first`. Throws
 // zarrbits::error.
 joined_store join_files(hdf5::source_file& first, const open_function& open_first, const std::vector<std::string>& sources,

@@ -19,8 +19,6 @@
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/store_writer.hpp"
 
-#include <zarrbits/detail/convert_front_end.hpp>
-
 #include <algorithm>
 #include <fcntl.h>
 #include <filesystem>
@@ -54,13 +52,13 @@ std::vector<std::string> string_list(const text::json& note, const char* key) {
 void inherit_choices(const append::append_target& store, convert_options& options) {
   const text::json notes = store.notes("/");
   if (const auto recorded = notes.find("selection"); recorded != notes.end()) {
-    if (options.include.empty()) options.include = string_list(*recorded, "include");
-    if (options.exclude.empty()) options.exclude = string_list(*recorded, "exclude");
+    if (options.selection.include.empty()) options.selection.include = string_list(*recorded, "include");
+    if (options.selection.exclude.empty()) options.selection.exclude = string_list(*recorded, "exclude");
   }
-  if (store.has_notes()) options.convention = convention::none;  // else of another program: what the files say
+  if (store.has_notes()) options.target.convention = convention::none;  // else of another program: what the files say
   for (int c = 0; c <= static_cast<int>(convention::pytables); ++c) {
     const auto candidate = static_cast<convention>(c);
-    if (notes.contains("convention") && notes["convention"] == to_string(candidate)) options.convention = candidate;
+    if (notes.contains("convention") && notes["convention"] == to_string(candidate)) options.target.convention = candidate;
   }
 }
 
@@ -108,15 +106,17 @@ const append::recorded_source* find_existing(const append::append_target& store,
 }
 
 new_files find_new_files(const convert_options& options) {
-  const std::vector<std::string> names = given_sources(options.source, options.concat);
+  const std::vector<std::string> names = given_sources(options.source.name, options.source.concat);
   std::vector<std::string> fresh;
-  new_files files{std::make_shared<const append::append_target>(
-                      options.store, options.remote, io::allowed_paths(names, options.external), options.memory, options.base),
+  new_files files{std::make_shared<const append::append_target>(options.target.name, options.remote,
+                                                                io::allowed_paths(names, options.source.external),
+                                                                options.execution.memory, options.target.base),
                   options,
                   {},
                   false};
-  text::report_sentence(options.warning, text::node_memory_warning(options.store, files.store->nodes().size(), options.memory));
-  if (zarr::is_reference_target(options.store) && !files.options.references) files.options.references = default_inline_bytes;
+  text::report_sentence(options.execution.warning,
+                        text::node_memory_warning(options.target.name, files.store->nodes().size(), options.execution.memory));
+  if (zarr::is_reference_target(options.target.name)) files.options.target.references = true;
   inherit_choices(*files.store, files.options);
   for (const std::string& name : names) {
     if (const append::recorded_source* s = find_existing(*files.store, name, options.remote)) {
@@ -132,8 +132,8 @@ new_files find_new_files(const convert_options& options) {
   }
   files.is_empty = fresh.empty();
   if (files.is_empty) return files;
-  files.options.source = fresh.front();
-  files.options.concat->sources.assign(fresh.begin() + 1, fresh.end());
+  files.options.source.name = fresh.front();
+  files.options.source.concat->sources.assign(fresh.begin() + 1, fresh.end());
   return files;
 }
 
@@ -151,26 +151,26 @@ appended_metadata write_new_files(hdf5_conversion& converter, const new_files& f
   added.started = result.started;
   added.sources.insert(added.sources.begin(), result.sources.begin(), result.sources.end());
   result = std::move(added);
-  if (const auto& call = front_end_of(files.options).before_done) call(result);
+  if (const auto& call = files.options.execution.before_done) call(result);
   converter.source().require_unchanged(conversion_source::change_check::complete);
   return metadata;
 }
 
 // New references are added to the existing ones, and take their place in one step.
 void append_references(new_files& files, convert_result& result) {
-  const bool consolidate = std::exchange(files.options.consolidate, false).value_or(false);
+  const bool consolidate = std::exchange(files.options.target.consolidate, false).value_or(false);
   hdf5_conversion converter(files.options, hdf5_conversion::mode::full, files.store);
   const appended_metadata metadata = write_new_files(converter, files, consolidate, result);
   converter.out().remove_old(metadata.absent);
   converter.out().finish();
-  std::tie(result.store_objects, result.store_bytes) = zarr::count_reference_files(files.options.store);
+  std::tie(result.store_objects, result.store_bytes) = zarr::count_reference_files(files.options.target.name);
 }
 
 // New chunks are made in a folder of the store, and moved to their places when all are complete.
 void append_chunks(new_files& files, append::staged_append& waiting, convert_result& result) {
-  files.options.store = waiting.folder();
+  files.options.target.name = waiting.folder();
   const bool consolidate =
-      std::exchange(files.options.consolidate, false).value_or(false);  // of the whole store, by write_appended_metadata()
+      std::exchange(files.options.target.consolidate, false).value_or(false);  // of the whole store, by write_appended_metadata()
   std::unique_ptr<hdf5_conversion> converter;
   const auto begin = [&] {
     converter = std::make_unique<hdf5_conversion>(files.options, hdf5_conversion::mode::resume, files.store);
@@ -213,22 +213,22 @@ io::file_descriptor lock_references(const std::string& path) {
 convert_result append_files(const convert_options& options, const std::string& started) {
   std::unique_ptr<append::staged_append> waiting;
   io::file_descriptor references;
-  if (!zarr::is_one_file(options.store)) {
-    waiting = append::staged_append::begin(options.store,
-                                           {.run = front_end_of(options).run, .sync = options.sync, .remote = options.remote});
+  if (!zarr::is_one_file(options.target.name)) {
+    waiting = append::staged_append::begin(
+        options.target.name, {.run = options.execution.run, .sync = options.execution.fsync, .remote = options.remote});
     if (waiting->is_complete()) waiting->commit();  // of a run that was killed
   } else {
-    references = lock_references(options.store);
-    zarr::remove_unfinished(options.store, {});  // of such a run, too, which may have been done but for this
+    references = lock_references(options.target.name);
+    zarr::remove_unfinished(options.target.name, {});  // of such a run, too, which may have been done but for this
   }
   new_files files = find_new_files(options);
   convert_result result;
-  result.source = options.source;
-  result.store = options.store;
+  result.source = options.source.name;
+  result.store = options.target.name;
   result.started = started;
   result.sources = files.existing;
   if (files.is_empty) {
-    if (const auto& call = front_end_of(options).before_done) call(result);
+    if (const auto& call = options.execution.before_done) call(result);
   } else if (waiting) {
     append_chunks(files, *waiting, result);
   } else {

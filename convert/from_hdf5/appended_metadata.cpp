@@ -32,7 +32,7 @@ class appended_metadata_writer {
       : source_(source), store_(store), consolidate_(consolidate), out_(source.run().out(), false), dimensions_(source.file()) {}
 
   appended_metadata run() {
-    const std::string& dimension = source_.options().concat->dimension;
+    const std::string& dimension = source_.options().source.concat->dimension;
     std::vector<std::string> coordinates;
     rename_shared();
     for (std::size_t i = 0; i < source_.file().objects().size(); ++i) {

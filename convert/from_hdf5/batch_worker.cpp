@@ -198,7 +198,7 @@ void batch_worker::record_lost_chunk(one_chunk& c) {
       if (files.size() > 1) named += " to \"" + files.back() + "\"";
     }
   }
-  if (!options_.keep_going) {
+  if (!options_.execution.keep_going) {
     throw zarrbits::error(errc::damaged_source,
                           "chunk " + format_index(c.chunk.index) + " of dataset \"" + c.data.object.path + "\"" + named +
                               " cannot be read: " + c.reason + "; `keep_going` leaves out such chunks and reports them",
@@ -212,8 +212,8 @@ void batch_worker::record_lost_chunk(one_chunk& c) {
 compressors::buffer batch_worker::read_values(const chunk_transcoder& maker, const hdf5::chunk_source& data,
                                               const array::extents& chunk_index, allocated_strings& strings) {
   if (!maker.has_strings()) return maker.read_values(chunk_index, nullptr);
-  const std::uint64_t max_bytes = std::max<std::uint64_t>(options_.memory, 16U << 20) / 4;
-  const unsigned threads = std::max(8U, options_.threads ? options_.threads : detail::usable_processors());
+  const std::uint64_t max_bytes = std::max<std::uint64_t>(options_.execution.memory, 16U << 20) / 4;
+  const unsigned threads = std::max(8U, options_.execution.threads ? options_.execution.threads : detail::usable_processors());
   strings.one_of_many = std::shared_lock(strings_mutex_);
   for (const bool alone : {false, true}) {
     {

@@ -41,7 +41,7 @@ class chunk_sampler {
  public:
   chunk_sampler(const std::shared_ptr<const dataset_plan>& dataset, unsigned threads)
       : dataset_(dataset),
-        queue_(threads, dataset->options.memory / 2),
+        queue_(threads, dataset->options.execution.memory / 2),
         runner_(*out_, dataset->options, queue_,
                 {[this](const work_unit_id&, work_unit_result&& unit) { result_.add(std::move(unit)); },
                  [this](std::uint64_t bytes) { source_bytes_ += bytes; }}) {}

@@ -31,7 +31,7 @@ array::chunk_grid blocks_of(const array::chunk_grid& grid, std::size_t element) 
 
 bool can_be_compressed(const dataset_plan& dataset) {
   const convert_options& o = dataset.options;
-  if (o.compress || o.references || o.profile.value_or(profile::recode) != profile::recode) return false;
+  if (o.encoding.compress || o.target.references || o.encoding.profile.value_or(profile::recode) != profile::recode) return false;
   if (dataset.parts().size() != 1 || dataset.parts()[0].kind != dataset_part::kind_type::array) return false;
   const hdf5::chunk_source& data = dataset.data;
   return data.stored_bytes >= block_bytes && data.filters.empty() && data.source_filters.empty() && !data.is_remote();

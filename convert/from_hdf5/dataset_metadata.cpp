@@ -33,9 +33,9 @@ void move_to_notes(text::json& attributes, const std::string& name) {
 
 // Throws if a copy of Zarr v2 cannot have the array. `gaps`: some of its chunks are missing.
 void require_v2(const convert_options& options, const metadata::array_metadata& meta, bool gaps) {
-  if (!options.is_v2_copy()) return;
+  if (!options.target.is_v2_copy()) return;
   const std::string reason = metadata::v3_only_reason(meta, gaps, metadata::v2_use::copy);
-  if (!reason.empty()) throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `format` to 3");
+  if (!reason.empty()) throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `zarr_format` to 3");
 }
 
 // Whether the array goes on where the dataset has no chunk.
@@ -50,17 +50,19 @@ bool has_chunks_beyond(const hdf5::chunk_source& data, const metadata::array_met
 // References have the metadata of Zarr v2, too. What is appended to says so itself: here it has no attributes.
 void note_only_v3(const convert_options& options, const metadata::array_metadata& meta, const chunk_counts& counts,
                   converted_object& entry) {
-  if (!options.references || options.format == zarr_format::v3 || (options.concat && options.concat->append)) return;
+  if (!options.target.references || options.target.zarr_format == zarr_format::v3 ||
+      (options.source.concat && options.source.concat->append))
+    return;
   const std::string reason = metadata::v3_only_reason(meta, counts.absent + counts.lost > 0);
   if (reason.empty()) return;
-  if (options.format == zarr_format::v2)
-    throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `format` to both or 3");
+  if (options.target.zarr_format == zarr_format::v2)
+    throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `zarr_format` to both or 3");
   entry.reason += (entry.reason.empty() ? "only for readers of Zarr v3: " : "; only for readers of Zarr v3: ") + reason;
 }
 
 void write_null(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes) {
   metadata::array_metadata m = null_metadata(dataset);
-  if (dataset.options.checksum != checksum::none) metadata::append_crc32c_codec(m.codecs);
+  if (dataset.options.encoding.checksum != checksum::none) metadata::append_crc32c_codec(m.codecs);
   m.attributes = std::move(attributes);
   m.dimension_names = dimensions.phony(group_of(dataset.data.object.store_path), m.shape);
   require_v2(dataset.options, m, false);

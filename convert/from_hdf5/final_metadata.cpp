@@ -63,7 +63,7 @@ class metadata_writer {
         run_(source.run()),
         options_(source.options()),
         file_(source.file()),
-        out_(source.run().out(), source.options().convention != convention::none),
+        out_(source.run().out(), source.options().target.convention != convention::none),
         dimensions_(file_),
         skipped_(file_.objects().size()) {}
 
@@ -88,7 +88,7 @@ class metadata_writer {
   }
 
  private:
-  std::uint64_t memory() const { return std::max<std::uint64_t>(options_.memory, 16U << 20); }
+  std::uint64_t memory() const { return std::max<std::uint64_t>(options_.execution.memory, 16U << 20); }
 
   text::json attributes_of(const hdf5::source_object& o, hid_t object, const hdf5::type_description* leaf,
                            std::vector<converted_object>& report) {
@@ -139,8 +139,8 @@ class metadata_writer {
             const std::string& reason) {
     if (index == 0) {  // nothing would remain
       throw zarrbits::error(errc::unsupported,
-                            "dataset \"" + e.path + "\" of \"" + options_.source + "\" cannot be converted: " + reason,
-                            {options_.source, e.path});
+                            "dataset \"" + e.path + "\" of \"" + options_.source.name + "\" cannot be converted: " + reason,
+                            {options_.source.name, e.path});
     }
     skipped_[index] = true;
     run_.out().remove(std::string_view(file_.objects()[index].store_path).substr(1));

@@ -42,8 +42,8 @@ std::size_t path_capacity(const std::string& store) {
 
 // The coordinate variables of what `include` selects, and that neither it nor `exclude` has.
 std::vector<std::string> find_coordinates(const hdf5::source_file& file, const convert_options& options) {
-  if (options.include.empty()) return {};
-  text::selection object_filter(options.include, options.exclude);
+  if (options.selection.include.empty()) return {};
+  text::selection object_filter(options.selection.include, options.selection.exclude);
   std::map<std::string, bool> is_selected;
   std::map<std::string, const hdf5::source_object*> objects;
   for (const hdf5::source_object& o : file.objects()) {
@@ -109,37 +109,39 @@ hdf5_source::hdf5_source(converter& run, convert_options& options, std::shared_p
 // Decides how the source is opened or, of several files, in which order; the first one then is the source.
 void hdf5_source::order_sources() {
   // if chunks are cut again, several of them need each chunk of the source: without a cache it would be decoded for each
-  source_options_ = {.chunk_cache = options_.sets_chunks() ? options_.memory / 4 : 0,
+  source_options_ = {.chunk_cache = options_.encoding.sets_chunks() ? options_.execution.memory / 4 : 0,
                      .remote = options_.remote,
-                     .cache = options_.memory / 4,
-                     .external = options_.external,
-                     .lock = options_.lock,
+                     .cache = options_.execution.memory / 4,
+                     .external = options_.source.external,
+                     .lock = options_.source.lock,
                      .netcdf3 = true};
-  if (options_.concat) {
-    source_options_.chunk_cache = options_.memory / 32;  // per open dataset
+  if (options_.source.concat) {
+    source_options_.chunk_cache = options_.execution.memory / 32;  // per open dataset
     sources_ = ordered_sources(options_, [&](const std::string& source) {
-      return first_value_of_file(source, options_.concat->dimension, source_options_);
+      return first_value_of_file(source, options_.source.concat->dimension, source_options_);
     });
-    if (options_.processes == 0) options_.processes = detail::usable_processors();
-    options_.source = sources_.front();
+    if (options_.execution.processes == 0) options_.execution.processes = detail::usable_processors();
+    options_.source.name = sources_.front();
   }
-  name_ = split_source(options_.source);
+  name_ = split_source(options_.source.name);
 }
 
 // Opens the (first) source, with its requested objects, as the convention arranges them.
 std::unique_ptr<hdf5::source_file> hdf5_source::open_first(bool is_case_sensitive) {
   auto file = std::make_unique<hdf5::source_file>(name_.file, source_options_);
-  file->limit_paths(path_capacity(options_.store));
-  file->limit_expansion(options_.allow_expansion ? UINT64_MAX : std::max<std::uint64_t>(options_.memory, 64U << 20));
+  file->limit_paths(path_capacity(options_.target.name));
+  file->limit_expansion(options_.execution.allow_expansion ? UINT64_MAX
+                                                           : std::max<std::uint64_t>(options_.execution.memory, 64U << 20));
   file->walk(is_case_sensitive, name_.object, [&](const std::string& group) {
-    if (options_.progress) options_.progress({group, 0, 0, 0, 0});
+    if (options_.execution.progress) options_.execution.progress({group, 0, 0, 0, 0});
   });
-  rules_ = conventions::find_convention(*file, options_.convention);
+  rules_ = conventions::find_convention(*file, options_.target.convention);
   follow_links(*file, options_, rules_, is_case_sensitive);
   conventions::override_schema(*file, rules_);
   coordinates_ = find_coordinates(*file, options_);
-  text::selection object_filter(text::include_patterns(options_.include, options_.with_coordinates, coordinates_),
-                                options_.exclude);
+  text::selection object_filter(
+      text::include_patterns(options_.selection.include, options_.selection.with_coordinates, coordinates_),
+      options_.selection.exclude);
   file->select(object_filter);
   refuse_links(*file, options_);
   return file;
@@ -148,14 +150,15 @@ std::unique_ptr<hdf5::source_file> hdf5_source::open_first(bool is_case_sensitiv
 // The (first) source, joined with the other files, if there are any.
 void hdf5_source::open(bool is_case_sensitive) {
   auto file = open_first(is_case_sensitive);
-  if (options_.concat) {
+  if (options_.source.concat) {
     const auto in_other_process = [&] {  // which must not talk to the caller
-      options_.progress = nullptr;
-      options_.warning = nullptr;
+      options_.execution.progress = nullptr;
+      options_.execution.warning = nullptr;
       return open_first(is_case_sensitive);
     };
     convert_options for_all = options_;  // the other files are selected like the first one
-    for_all.include = text::include_patterns(options_.include, options_.with_coordinates, coordinates_);
+    for_all.selection.include =
+        text::include_patterns(options_.selection.include, options_.selection.with_coordinates, coordinates_);
     joined_ = join_files(*file, in_other_process, sources_, for_all, source_options_, is_case_sensitive, grown_.get());
   }
   require_applicable_options(*file, options_);
@@ -163,17 +166,18 @@ void hdf5_source::open(bool is_case_sensitive) {
 }
 
 void hdf5_source::report_warnings() const {
-  if (options_.share) return;
-  text::report_sentence(options_.note, text::coordinates_note(coordinates_, options_.with_coordinates));
-  if (!options_.warning) return;
+  if (options_.execution.partition) return;
+  text::report_sentence(options_.execution.note, text::coordinates_note(coordinates_, options_.selection.with_coordinates));
+  if (!options_.execution.warning) return;
   if (file_->swmr())
-    options_.warning("\"" + name_.file +
-                     "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
+    options_.execution.warning(
+        "\"" + name_.file +
+        "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
   if (io::is_remote(name_.file) && file_->etag().empty())
-    options_.warning(remote::unnoticed_change_warning(name_.file, options_.remote));
+    options_.execution.warning(remote::unnoticed_change_warning(name_.file, options_.remote));
   warn_of_links(*file_, options_);
-  const std::string hint = rules_ || options_.convention ? "" : conventions::convention_hint(*file_);
-  text::report_sentence(options_.warning, hint);
+  const std::string hint = rules_ || options_.target.convention ? "" : conventions::convention_hint(*file_);
+  text::report_sentence(options_.execution.warning, hint);
 }
 
 source_identity hdf5_source::identity() { return identity_of(*file_, joined_.checksum); }
@@ -194,12 +198,14 @@ bool hdf5_source::counts_units_quickly() const {
 }
 
 bool hdf5_source::is_remote() const {
-  return io::any_remote(given_sources(options_.source, options_.concat)) || io::any_remote(options_.external);
+  return io::any_remote(given_sources(options_.source.name, options_.source.concat)) || io::any_remote(options_.source.external);
 }
 
 namespace {
 
-std::uint64_t memory_limit_of(const convert_options& options) { return std::max<std::uint64_t>(options.memory, 16U << 20); }
+std::uint64_t memory_limit_of(const convert_options& options) {
+  return std::max<std::uint64_t>(options.execution.memory, 16U << 20);
+}
 
 // Upper limit of the memory for a chunk of this dataset, or of the array in a store that it goes on in, in whatever way; 0 if it
 // has no chunks.
@@ -221,7 +227,7 @@ std::uint64_t hdf5_source::begin_units(bool measure) {
           [this](const work_unit_id& id, work_unit_result&& result) { run_.unit_done(id, std::move(result)); },
           [this](std::uint64_t bytes) { run_.advance(bytes); }});
   std::uint64_t bytes = 0;
-  if (!measure && !options_.warning) return bytes;
+  if (!measure && !options_.execution.warning) return bytes;
   for (std::size_t i = 0; i < size(); ++i) {
     if (!has_chunks(i)) continue;
     const hdf5::source_object& o = file_->objects()[i];
@@ -229,7 +235,8 @@ std::uint64_t hdf5_source::begin_units(bool measure) {
     hdf5::skip_reason([&] { d = file_->open(o); });  // reported when it is converted
     if (d && measure) bytes += o.joined ? o.joined->stored_bytes : H5Dget_storage_size(d);
     // a full plan takes time: only for datasets that may need a warning
-    if (d && options_.warning && (options_.sets_chunks() || max_chunk_memory(o, d) > memory_limit_of(options_)))
+    if (d && options_.execution.warning &&
+        (options_.encoding.sets_chunks() || max_chunk_memory(o, d) > memory_limit_of(options_)))
       hdf5::skip_reason([&] { warn_of_chunks(o, *planned(i)); });
   }
   H5Eclear2(H5E_DEFAULT);
@@ -247,11 +254,11 @@ void hdf5_source::warn_of_chunks(const hdf5::source_object& o, const dataset_pla
   if (grows)
     required = std::max(required, chunk_transcoder::max_memory_factor * chunk);  // its last chunk is decoded and re-encoded
   const std::string subject = grows ? "the array of dataset \"" + o.path + "\" in the store"
-                                    : "dataset \"" + o.path + "\" of \"" + options_.source + "\"";
+                                    : "dataset \"" + o.path + "\" of \"" + options_.source.name + "\"";
   const std::string sentence =
       text::chunk_memory_warning({subject, chunk, required}, memory_limit_of(options_),
                                  grows ? "make the store again with smaller chunks" : "repack the file with smaller chunks");
-  text::report_sentence(options_.warning, sentence);
+  text::report_sentence(options_.execution.warning, sentence);
 }
 
 std::shared_ptr<dataset_plan> hdf5_source::opened(std::size_t index) {
@@ -259,7 +266,7 @@ std::shared_ptr<dataset_plan> hdf5_source::opened(std::size_t index) {
   auto dataset = std::make_shared<dataset_plan>(*file_, file_->objects()[index], options_);
   // an open dataset costs libhdf5's chunk cache of 1 MiB (more if another chunk shape needs it), and the files that it consists
   // of
-  const bool keep = !options_.sets_chunks() && dataset->data.layout != H5D_VIRTUAL && !dataset->data.external &&
+  const bool keep = !options_.encoding.sets_chunks() && dataset->data.layout != H5D_VIRTUAL && !dataset->data.external &&
                     dataset->data.object.place.file == 0;
   if (keep && open_datasets_.size() < (memory_limit_of(options_) / 8) >> 20) open_datasets_.emplace(index, dataset);
   return dataset;

@@ -28,7 +28,9 @@ namespace {
 void require_representable(const hdf5::chunk_source& data, const convert_options& options) {
   constexpr std::uint64_t max_values = 1U << 20;  // at once
   const hdf5::source_object& o = data.object;
-  if (!o.joined || !options.concat || data.dims.size() != 1 || text::base_name(o.store_path) != options.concat->dimension) return;
+  if (!o.joined || !options.source.concat || data.dims.size() != 1 ||
+      text::base_name(o.store_path) != options.source.concat->dimension)
+    return;
   for (const joined_part& part : o.joined->list) {
     for (std::uint64_t offset = 0; part.change && offset < part.count; offset += max_values) {
       const std::uint64_t n = std::min(max_values, part.count - offset);
@@ -49,7 +51,7 @@ void hdf5_source::estimate(std::size_t index, const std::shared_ptr<dataset_plan
     run_.set_sample(index, std::move(measured->result));
     return;
   }
-  if (grown_ || options_.references) return;
+  if (grown_ || options_.target.references) return;
   if (p.outcome == outcome::raw || dataset->parts().empty()) {
     p.estimated_bytes = p.store_bytes;
     return;
@@ -86,7 +88,8 @@ std::optional<double> hdf5_source::estimate_seconds(const convert_plan& plan) {
       const auto dataset = std::make_shared<dataset_plan>(*file_, file_->objects()[i], options_);
       dataset->prepare();
       dataset->remove_shards();
-      const auto measured = measure_seconds(dataset, options_.threads ? options_.threads : detail::usable_processors(), slice);
+      const auto measured =
+          measure_seconds(dataset, options_.execution.threads ? options_.execution.threads : detail::usable_processors(), slice);
       if (!measured) return;
       seconds += *measured;
       measured_bytes += bytes;
@@ -126,7 +129,7 @@ void hdf5_source::plan(convert_plan& result, const plan_options& further) {
       if (!missing.empty()) throw hdf5::unsupported_dataset("it needs HDF5 filter " + missing + ", which is not installed");
       require_representable(dataset.data, options_);
       conversion::describe(p, dataset, options_);
-      if (options_.warning) warn_of_chunks(o, dataset);
+      if (options_.execution.warning) warn_of_chunks(o, dataset);
       estimate(i, planned, sample_bytes, p);
       p.compressed = estimate_compression(dataset, p.store_bytes);
     });

@@ -41,9 +41,10 @@ struct link_summary {
 
 void follow_links(hdf5::source_file& source, const convert_options& options, const conventions::convention_rules* rules,
                   bool tells_case_apart) {
-  const bool pure = options.convention == convention::none || options.concat;  // joined files are compared object by object
-  if (options.links ? *options.links != link_policy::copy : pure) return;
-  source.follow_links(options.links || (rules && rules->links_are_objects), tells_case_apart);
+  const bool pure =
+      options.target.convention == convention::none || options.source.concat;  // joined files are compared object by object
+  if (options.selection.links ? *options.selection.links != link_policy::copy : pure) return;
+  source.follow_links(options.selection.links || (rules && rules->links_are_objects), tells_case_apart);
 }
 
 link_counts count_links(const hdf5::source_file& source) {
@@ -55,7 +56,7 @@ link_counts count_links(const hdf5::source_file& source) {
 }
 
 void refuse_links(const hdf5::source_file& source, const convert_options& options) {
-  if (options.links != link_policy::refuse) return;
+  if (options.selection.links != link_policy::refuse) return;
   link_summary refused;
   for_each_link(source, [&](const std::string& path, const hdf5::extra_link& link) {
     if (link.kind == "broken") return;
@@ -63,9 +64,10 @@ void refuse_links(const hdf5::source_file& source, const convert_options& option
   });
   if (refused.count == 0) return;
   throw zarrbits::error(errc::refused,
-                        "\"" + options.source + "\" has " + text::pluralize(refused.count, "link") + ", and `links` is refuse: " +
-                            refused.and_others() + "; keep stores them as notes, copy includes their targets",
-                        {options.source});
+                        "\"" + options.source.name + "\" has " + text::pluralize(refused.count, "link") +
+                            ", and `links` is refuse: " + refused.and_others() +
+                            "; keep stores them as notes, copy includes their targets",
+                        {options.source.name});
 }
 
 void warn_of_links(const hdf5::source_file& source, const convert_options& options) {
@@ -75,19 +77,20 @@ void warn_of_links(const hdf5::source_file& source, const convert_options& optio
     else if (!link.not_copied.empty()) uncopied.add("\"" + path + "\": " + link.not_copied);
     else if (link.kind == "external" && !link.copied) outside.add("\"" + link.file + "\"");
   });
-  const std::string prefix = "\"" + options.source + "\" has ";
+  const std::string prefix = "\"" + options.source.name + "\" has ";
   // a file that has only such links would become an empty store, without any notice
   if (outside.count > 0) {
-    options.warning(prefix + text::pluralize(outside.count, "link") + " into other files (" + outside.and_others() +
-                    "), which the store keeps as notes: their targets are not in it; `links` copy includes them");
+    options.execution.warning(prefix + text::pluralize(outside.count, "link") + " into other files (" + outside.and_others() +
+                              "), which the store keeps as notes: their targets are not in it; `links` copy includes them");
   }
   if (uncopied.count > 0) {
-    options.warning(prefix + text::pluralize(uncopied.count, "link") +
-                    " whose targets cannot be copied, and which the store keeps as notes (" + uncopied.and_others() + ")");
+    options.execution.warning(prefix + text::pluralize(uncopied.count, "link") +
+                              " whose targets cannot be copied, and which the store keeps as notes (" + uncopied.and_others() +
+                              ")");
   }
   if (cycles.count > 0) {
-    options.warning(prefix + text::pluralize(cycles.count, "link") + " back to a group that contains them (" +
-                    cycles.and_others() + "), which the store keeps as notes");
+    options.execution.warning(prefix + text::pluralize(cycles.count, "link") + " back to a group that contains them (" +
+                              cycles.and_others() + "), which the store keeps as notes");
   }
 }
 

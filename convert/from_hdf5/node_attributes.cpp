@@ -28,8 +28,8 @@ text::json node_attributes(hdf5_source& source, const hdf5::source_object& node,
                            std::vector<hdf5::attribute_report>& report) {
   hdf5::file_references references(source.file(), object);
   hdf5::attribute_form form = source.rules() ? source.rules()->form : hdf5::attribute_form();
-  form.notes_shown = source.options().convention == convention::none;
-  const std::uint64_t memory = std::max<std::uint64_t>(source.options().memory, 16U << 20);
+  form.notes_shown = source.options().target.convention == convention::none;
+  const std::uint64_t memory = std::max<std::uint64_t>(source.options().execution.memory, 16U << 20);
   text::json attributes = hdf5::convert_attributes(object, references, leaf, form, memory, report);
   if (node.joined) {
     for (const std::string& name : node.joined->removed_attributes) remove_attribute(attributes, name);

@@ -63,22 +63,22 @@ void require_applicable_options(const hdf5::source_file& source, const convert_o
   const auto is_virtual = [](const hdf5::source_object&, hid_t dataset) {
     return H5Pget_layout(hdf5::handle(H5Dget_create_plist(dataset), "get the properties")) == H5D_VIRTUAL;
   };
-  if (options.grid == grid_type::rectilinear && !options.concat && !any_dataset(source, is_virtual))
+  if (options.encoding.grid == grid_type::rectilinear && !options.source.concat && !any_dataset(source, is_virtual))
     throw zarrbits::error(errc::invalid_option,
                           "the `grid` rectilinear is for arrays that are joined from several files, and no dataset of \"" +
                               source.path() + "\" is; use `concat`, or remove `grid`",
                           {source.path()});
-  require_rank(source, "`chunk`", options.chunk);
-  require_rank(source, "`shard`", options.shard.shape);
-  if (!options.chunk_along.empty()) {
-    dimension_chunks_check check(options.chunk_along);
+  require_rank(source, "`chunk`", options.encoding.chunk);
+  if (options.encoding.shard) require_rank(source, "`shard`", options.encoding.shard->shape);
+  if (!options.encoding.chunk_along.empty()) {
+    dimension_chunks_check check(options.encoding.chunk_along);
     any_dataset(source, [&](const hdf5::source_object& o, hid_t dataset) {
       check.add(o.path, hdf5::dimension_namer(source).known_names(o, dataset, rank_of(o, dataset)));
       return false;
     });
     check.require_all_matched();
   }
-  for (const auto& of : options.bits_of) {
+  for (const auto& of : options.encoding.bits_of) {
     text::selection one({of.pattern}, {});
     bool matches = false;
     const bool has_match = any_dataset(source, [&](const hdf5::source_object& o, hid_t dataset) {

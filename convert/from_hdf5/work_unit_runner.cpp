@@ -69,10 +69,10 @@ void work_unit_runner::produce_part(const std::shared_ptr<work_unit_state>& unit
   if (node.kind == part_kind::sequences) {
     if (!out_.is_order_independent()) queue_.finish();  // what was submitted before is put before
     const hdf5::lock one_thread;
-    const std::uint64_t memory = std::max<std::uint64_t>(options_.memory, 16U << 20);
+    const std::uint64_t memory = std::max<std::uint64_t>(options_.execution.memory, 16U << 20);
     write_ragged_arrays(data, node.view, node.store_path,
-                        {data, out_, unit->result_of(part), unit->derived_arrays(), options_.checksum != checksum::none, memory,
-                         callbacks_.array_begins});
+                        {data, out_, unit->result_of(part), unit->derived_arrays(), options_.encoding.checksum != checksum::none,
+                         memory, callbacks_.array_begins});
     return callbacks_.advance(data.stored_bytes);
   }
   if (unit->range.count == 0) return;

@@ -18,7 +18,7 @@ namespace zarrbits::conversion {
 namespace {
 
 std::string scratch_folder_of(const convert_options& options) {
-  return options.scratch.empty() ? io::scratch_folder_for(options.store) : options.scratch;
+  return options.execution.scratch.empty() ? io::scratch_folder_for(options.target.name) : options.execution.scratch;
 }
 
 }  // namespace
@@ -31,9 +31,10 @@ array_work::array_work(converter& run, const source_node& node, std::size_t numb
     chunks_ = std::make_unique<rechunker>(*array_, *change_, node_.path, options_, &run_.out());
   });
   if (skip_reason_.empty()) list_chunks();
-  if (skip_reason_.empty() && options_.format == zarr_format::v2) {
+  if (skip_reason_.empty() && options_.target.zarr_format == zarr_format::v2) {
     if (const std::string reason = v3_only_reason(); !reason.empty())
-      skip_reason_ = "Zarr v2 cannot have it: " + reason + "; set `format` to " + (options_.is_v2_copy() ? "3" : "both or 3");
+      skip_reason_ =
+          "Zarr v2 cannot have it: " + reason + "; set `zarr_format` to " + (options_.target.is_v2_copy() ? "3" : "both or 3");
   }
 }
 
@@ -43,17 +44,18 @@ void array_work::list_chunks() {
     try {
       chunks_->list();
     } catch (const zarr::store_error& e) {
-      problem = "the chunks of \"" + node_.path + "\" in \"" + options_.source + "\" cannot be listed: " + e.what();
-      if (!options_.keep_going)
-        throw error(errc::damaged_source, problem + "; leave such arrays out with `keep_going`", {options_.source, node_.path});
+      problem = "the chunks of \"" + node_.path + "\" in \"" + options_.source.name + "\" cannot be listed: " + e.what();
+      if (!options_.execution.keep_going)
+        throw error(errc::damaged_source, problem + "; leave such arrays out with `keep_going`",
+                    {options_.source.name, node_.path});
     }
   });
   if (!problem.empty()) skip_reason_ = problem;
 }
 
 std::string array_work::v3_only_reason() const {
-  const bool is_copy = options_.is_v2_copy();
-  if ((!options_.references && !is_copy) || options_.format == zarr_format::v3) return {};
+  const bool is_copy = options_.target.is_v2_copy();
+  if ((!options_.target.references && !is_copy) || options_.target.zarr_format == zarr_format::v3) return {};
   try {
     if (is_copy) metadata::to_v2_copy(change_->document, false);
     else metadata::to_v2_array(change_->document, chunks_->has_gaps());
@@ -92,8 +94,8 @@ work_unit_result array_work::make_items(const chunk_range& range) const {
     converted = chunks_->make(range.first, range.count);
   } catch (const data_error& e) {
     if (!change_->packs_if_it_fits)
-      throw error(errc::no_match, "array \"" + node_.path + "\" of \"" + options_.source + "\": " + e.what(),
-                  {options_.source, node_.path});
+      throw error(errc::no_match, "array \"" + node_.path + "\" of \"" + options_.source.name + "\": " + e.what(),
+                  {options_.source.name, node_.path});
     const zarr_array_plan change = plan_zarr_array(*array_, node_.document, node_.path, options_, false);
     rechunker fallback(*array_, change, node_.path, options_, &run_.out());
     fallback.list();
@@ -107,13 +109,14 @@ work_unit_result array_work::make_items(const chunk_range& range) const {
     converted.assumed.bits_suffice = false;
     converted.unpacked = e.what();
   } catch (const unrepresentable_value& e) {
-    throw error(errc::not_joinable, "array \"" + node_.path + "\" cannot be joined: " + e.what(), {options_.source, node_.path});
+    throw error(errc::not_joinable, "array \"" + node_.path + "\" cannot be joined: " + e.what(),
+                {options_.source.name, node_.path});
   } catch (const compressors::corrupt_chunk& e) {
-    throw error(errc::damaged_source, "array \"" + node_.path + "\" of \"" + options_.source + "\": " + e.what(),
-                {options_.source, node_.path});
+    throw error(errc::damaged_source, "array \"" + node_.path + "\" of \"" + options_.source.name + "\": " + e.what(),
+                {options_.source.name, node_.path});
   } catch (const io::read_error& e) {
-    throw error(errc::io_failed, "the source \"" + options_.source + "\" cannot be read: " + e.what(),
-                {options_.source, node_.path});
+    throw error(errc::io_failed, "the source \"" + options_.source.name + "\" cannot be read: " + e.what(),
+                {options_.source.name, node_.path});
   }
   return result;
 }
@@ -159,11 +162,12 @@ void array_work::make(std::span<const std::uint64_t> numbers) {
 }
 
 void array_work::warn_of_chunks() const {
-  if (!skip_reason_.empty() || change_->strategy == zarr_strategy::copy || chunks_->items() == 0 || !options_.warning) return;
+  if (!skip_reason_.empty() || change_->strategy == zarr_strategy::copy || chunks_->items() == 0 || !options_.execution.warning)
+    return;
   const std::string sentence = text::chunk_memory_warning(
-      {"array \"" + node_.path + "\" of \"" + options_.source + "\"", chunks_->chunk_bytes(), chunks_->memory()}, options_.memory,
-      "increase `memory`");
-  text::report_sentence(options_.warning, sentence);
+      {"array \"" + node_.path + "\" of \"" + options_.source.name + "\"", chunks_->chunk_bytes(), chunks_->memory()},
+      options_.execution.memory, "increase `memory`");
+  text::report_sentence(options_.execution.warning, sentence);
 }
 
 }  // namespace zarrbits::conversion

@@ -234,9 +234,9 @@ class store_joiner {
  public:
   store_joiner(source_nodes& first, const convert_options& options, const std::function<void(const std::string& path)>& callback)
       : first_(first),
-        names_(given_sources(options.source, options.concat)),
+        names_(given_sources(options.source.name, options.source.concat)),
         options_(options),
-        concat_(*options.concat),
+        concat_(*options.source.concat),
         callback_(callback) {}
 
   void run() {
@@ -271,13 +271,13 @@ class store_joiner {
       first_.sources.push_back(std::move(source));
     }
     if (damaged_count > max_named_stores) damaged += "; and " + std::to_string(damaged_count - max_named_stores) + " more";
-    if (damaged_count > 0 && (!options_.keep_going || first_.sources[0].left_out))
+    if (damaged_count > 0 && (!options_.execution.keep_going || first_.sources[0].left_out))
       throw error(errc::not_joinable, text::pluralize(damaged_count, "store") + " of " + std::to_string(names_.size()) +
                                           " cannot be joined: " + damaged +
                                           "; `keep_going` leaves out such stores, except the first, and reports them");
-    if (options_.note && !options_.share) {
+    if (options_.execution.note && !options_.execution.partition) {
       for (const auto& [dimension, sequence] : sequences_) {
-        if (const std::string sentence = sequence.gap_note(); !sentence.empty()) options_.note(sentence);
+        if (const std::string sentence = sequence.gap_note(); !sentence.empty()) options_.execution.note(sentence);
       }
     }
     for (variable& v : variables_) finish(v);
@@ -420,7 +420,8 @@ class store_joiner {
                              "\" is not a single number that can be read exactly, and the order of its values cannot be checked; "
                              "`allow_overlap` skips the check",
                          {names_[k], path});
-      if (part.length > options_.memory / 64) throw zarr::not_supported("dimensions with more values than the memory can hold");
+      if (part.length > options_.execution.memory / 64)
+        throw zarr::not_supported("dimensions with more values than the memory can hold");
       sequences_[v.dimension].check(path, names_[k], encoding, numbers_in(source_array(array)));
     }
     v.parts.push_back(std::move(part));
@@ -462,7 +463,7 @@ class store_joiner {
       if (skips) left_out_.insert(node.path);
       add_note(source, "\"" + node.path + "\": " + reason + "; " + (skips ? "it is left out" : "the first store's is kept"));
     }
-    text::selection selection(options_.include, options_.exclude);
+    text::selection selection(options_.selection.include, options_.selection.exclude);
     for (const source_node& node : tree.nodes) {
       if (first_nodes_.contains(node.path) || !node.is_array || !selection.matches(node.path)) continue;
       if (concat_.different == different::refuse)
@@ -586,28 +587,29 @@ long double first_value(const std::string& name, const convert_options& options)
   const nodes_by_path nodes = by_path(tree);
   const inherited_units lenders = find_lenders(tree);
   for (const source_node& node : tree.nodes) {
-    if (!node.is_array || !node.unreadable.empty() || text::base_name(node.path) != options.concat->dimension) continue;
+    if (!node.is_array || !node.unreadable.empty() || text::base_name(node.path) != options.source.concat->dimension) continue;
     const zarr_array array(node.folder, codecs::make_decoder);
     const cf_encoding encoding = encoding_of(node, array, lender_of(node.path, lenders, nodes));
     if (array.shape().size() != 1 || encoding.kind.size == 0) continue;
-    if (array.shape()[0] > options.memory / 64) throw zarr::not_supported("dimensions with more values than the memory can hold");
+    if (array.shape()[0] > options.execution.memory / 64)
+      throw zarr::not_supported("dimensions with more values than the memory can hold");
     for (const double stored : numbers_in(source_array(array))) {
       if (const auto value = meaning(encoding, stored)) return *value;
     }
   }
   throw error(errc::no_match,
-              "\"" + name + "\" has no variable \"" + options.concat->dimension +
+              "\"" + name + "\" has no variable \"" + options.source.concat->dimension +
                   "\" with a first value, by which the stores were to be ordered; set another `order`",
-              {name, options.concat->dimension});
+              {name, options.source.concat->dimension});
 }
 
 }  // namespace
 
 void order_stores(convert_options& options) {
   std::vector<std::string> names = ordered_sources(options, [&](const std::string& name) { return first_value(name, options); });
-  options.concat->order = concatenation::order_type::given;
-  options.source = std::move(names.front());
-  options.concat->sources.assign(std::make_move_iterator(names.begin() + 1), std::make_move_iterator(names.end()));
+  options.source.concat->order = concatenation::order_type::given;
+  options.source.name = std::move(names.front());
+  options.source.concat->sources.assign(std::make_move_iterator(names.begin() + 1), std::make_move_iterator(names.end()));
 }
 
 void join_stores(source_nodes& first, const convert_options& options,

@@ -56,9 +56,9 @@ rechunker::rechunker(const source_array& array, const zarr_array_plan& change, c
 
 void rechunker::list() {
   for (const array::extents* grid : {&source_chunks_, &target_grid_, &items_grid_}) product_of(*grid);  // throws
-  const std::uint64_t max_count = options_.memory / 8 / sizeof(std::uint64_t);
+  const std::uint64_t max_count = options_.execution.memory / 8 / sizeof(std::uint64_t);
   const auto too_many = [&] {
-    return error(errc::unsupported, "array \"" + path_ + "\" of \"" + options_.source + "\" has or gets more than " +
+    return error(errc::unsupported, "array \"" + path_ + "\" of \"" + options_.source.name + "\" has or gets more than " +
                                         text::pluralize(max_count, "chunk") +
                                         ", more than the memory can list; increase `memory`, or use larger chunks");
   };
@@ -77,7 +77,7 @@ void rechunker::list() {
     existing_.push_back(number);
     states_.push_back(state);
   }
-  if (change_.writes_gaps && (has_gaps() || options_.keep_going || array::product(array_.chunks_per_shard()) > 1)) {
+  if (change_.writes_gaps && (has_gaps() || options_.execution.keep_going || array::product(array_.chunks_per_shard()) > 1)) {
     const std::uint64_t n = product_of(items_grid_);
     if (n > max_count) throw too_many();
     require_plausible_gaps();
@@ -120,13 +120,14 @@ void rechunker::require_plausible_gaps() const {
   const std::uint64_t missing = product_of(source_grid_) - existing_.size(),
                       object = array::saturating_mul(bytes_of(array_.chunk_shape()), array::product(array_.chunks_per_shard())),
                       plain = array::saturating_mul(missing, object);
-  const bool is_plausible = options_.allow_expansion || plain <= std::max<std::uint64_t>(options_.memory, 64U << 20) ||
+  const bool is_plausible = options_.execution.allow_expansion ||
+                            plain <= std::max<std::uint64_t>(options_.execution.memory, 64U << 20) ||
                             plain / max_ratio <= source_bytes_;
   if (is_plausible && chunk_bytes() <= max_chunk_bytes) return;
   throw error(errc::unsupported, "Zarr v2 cannot have its fill value, and chunks that are missing would become " +
                                      text::format_bytes(plain) +
                                      ", more than 1,000 times as much as the others, and more than `memory` allows; set " +
-                                     "`format` to 3, or `allow_expansion` if the store can be trusted");
+                                     "`zarr_format` to 3, or `allow_expansion` if the store can be trusted");
 }
 
 void rechunker::add_identity(text::sha256& sum) const {
@@ -229,9 +230,9 @@ bool rechunker::object_exists(const array::extents& chunk) const {
 
 error rechunker::has_changed() const {
   return error(errc::changed,
-               "array \"" + path_ + "\" of the source \"" + options_.source +
+               "array \"" + path_ + "\" of the source \"" + options_.source.name +
                    "\" was changed while it was converted; convert it when no other process writes to it",
-               {options_.source, path_});
+               {options_.source.name, path_});
 }
 
 void rechunker::require_listed(const zarr::stored_object* object, const array::extents& index) const {
@@ -263,9 +264,9 @@ std::string rechunker::key_of(const array::extents& object) const {
 }
 
 void rechunker::record_lost_chunk(array_result& result, const array::extents& chunk, const std::string& reason) const {
-  if (!options_.keep_going) {
+  if (!options_.execution.keep_going) {
     const auto [store, index] = array_.find_source(chunk);
-    const std::string& source = store.empty() ? options_.source : store;
+    const std::string& source = store.empty() ? options_.source.name : store;
     throw error(errc::damaged_source,
                 "chunk " + (index.empty() ? "0" : array::joined_text(index, '/')) + " of \"" + path_ + "\" in \"" + source +
                     "\" is damaged: " + reason + "; leave such chunks out with `keep_going`",
@@ -462,7 +463,7 @@ std::optional<compressors::buffer> rechunker::encoded(const values& from, const 
                                                       const array::box& inside) const {
   const bool strings = array_.type().variable();
   const auto encode = [&](const values& v) -> std::optional<compressors::buffer> {
-    if (!options_.write_empty_chunks && !change_.writes_gaps && is_fill(v)) return {};
+    if (!options_.encoding.write_empty_chunks && !change_.writes_gaps && is_fill(v)) return {};
     return strings ? change_.encoder->encode(v.strings, chunk.shape) : change_.encoder->encode(v.data, chunk.shape);
   };
   if (chunk == of_from) return encode(from);

@@ -45,8 +45,8 @@ source_node read_or_skip(const store_folder& folder, const std::string& path, bo
 
 // How much of files on servers will be read.
 zarr::access_pattern access_pattern_for(const convert_options& options) {
-  const bool reads_all =
-      !options.references && options.include.empty() && options.exclude.empty() && split_source(options.source).object.empty();
+  const bool reads_all = !options.target.references && options.selection.include.empty() && options.selection.exclude.empty() &&
+                         split_source(options.source.name).object.empty();
   return reads_all ? zarr::access_pattern::full : zarr::access_pattern::partial;
 }
 
@@ -55,8 +55,8 @@ zarr::access_pattern access_pattern_for(const convert_options& options) {
 source_nodes read_tree(const std::string& source, const convert_options& options,
                        const std::function<void(const std::string& path)>& callback) {
   source_nodes result;
-  result.nodes.push_back(read_one(zarr::open_source_store(source, options.remote, io::allowed_paths({}, options.external),
-                                                          options.memory, access_pattern_for(options)),
+  result.nodes.push_back(read_one(zarr::open_source_store(source, options.remote, io::allowed_paths({}, options.source.external),
+                                                          options.execution.memory, access_pattern_for(options)),
                                   "/", result.consolidated));
   for (std::size_t i = 0; i < result.nodes.size(); ++i) {
     if (result.nodes[i].is_array || !result.nodes[i].unreadable.empty()) continue;
@@ -81,8 +81,8 @@ source_nodes read_tree(const std::string& source, const convert_options& options
 namespace {
 
 std::vector<std::string> find_coordinates(const source_nodes& source, const convert_options& options) {
-  if (options.include.empty()) return {};
-  text::selection node_filter(options.include, options.exclude);
+  if (options.selection.include.empty()) return {};
+  text::selection node_filter(options.selection.include, options.selection.exclude);
   std::map<std::string, bool> is_selected;
   std::map<std::string, const source_node*> nodes;
   for (const source_node& node : source.nodes) {
@@ -98,8 +98,9 @@ std::vector<std::string> find_coordinates(const source_nodes& source, const conv
 
 void select_nodes(source_nodes& source, const convert_options& options) {
   source.coordinates = find_coordinates(source, options);
-  text::selection node_filter(text::include_patterns(options.include, options.with_coordinates, source.coordinates),
-                              options.exclude);
+  text::selection node_filter(
+      text::include_patterns(options.selection.include, options.selection.with_coordinates, source.coordinates),
+      options.selection.exclude);
   for (source_node& node : source.nodes) node.selected = node_filter.matches(node.path);
   node_filter.require_all_matched();
   source.nodes.front().selected = true;
@@ -109,9 +110,9 @@ void select_nodes(source_nodes& source, const convert_options& options) {
 }
 
 source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& callback) {
-  source_nodes result = read_tree(options.source, options, callback);
+  source_nodes result = read_tree(options.source.name, options, callback);
   select_nodes(result, options);
-  if (options.concat) join_stores(result, options, callback);
+  if (options.source.concat) join_stores(result, options, callback);
   else result.roots = {result.nodes.front().folder};
   return result;
 }

@@ -49,7 +49,7 @@ std::optional<bits_request> bits_for(const zarr_type& type, const std::string& p
                                      bool bits_suffice) {
   std::optional<bits_request> request;
   const unsigned width = type.kind == zarr_kind::boolean ? 1 : type.bits;
-  for (const auto& of : options.bits_of) {
+  for (const auto& of : options.encoding.bits_of) {
     text::selection one({of.pattern}, {});
     if (one.matches(path)) request = bits_request{of.first_bit, of.last_bit, false};
   }
@@ -58,9 +58,9 @@ std::optional<bits_request> bits_for(const zarr_type& type, const std::string& p
     if (request->first > request->last) return {};
     return request;
   }
-  if (type.kind == zarr_kind::boolean || !options.bits) return bits_request{0, width - 1, false};
-  if (*options.bits >= width || !bits_suffice) return {};
-  return bits_request{0, *options.bits - 1, true};
+  if (type.kind == zarr_kind::boolean || !options.encoding.bits) return bits_request{0, width - 1, false};
+  if (*options.encoding.bits >= width || !bits_suffice) return {};
+  return bits_request{0, *options.encoding.bits - 1, true};
 }
 
 // The codec from array to bytes, as the options want it; and what comes before it.
@@ -71,9 +71,9 @@ text::json front_codecs(const text::json& codecs, const source_array& array, con
     const codec_id id = codec_id_in(codec);
     if (codecs::is_bytes_to_bytes(id)) break;
     const bool packed = id == codec_id::packbits || id == codec_id::numcodecs_packbits;
-    if (packed && options.codec == array_codec::bytes) {
+    if (packed && options.encoding.codec == array_codec::bytes) {
       front.push_back(bytes_codec(array.type()));
-    } else if (id == codec_id::bytes && options.codec == array_codec::packbits && is_packable(array.type())) {
+    } else if (id == codec_id::bytes && options.encoding.codec == array_codec::packbits && is_packable(array.type())) {
       const auto bits = bits_for(array.type(), path, options, bits_suffice);
       if (!bits) {
         front.push_back(codec);
@@ -100,22 +100,25 @@ text::json last_codecs(const text::json& codecs, const source_array& array, cons
   for (const text::json& codec : codecs) {
     const codec_id id = codec_id_in(codec);
     if (!codecs::is_bytes_to_bytes(id)) continue;
-    if (options.is_v2_copy() && id == codec_id::crc32c) continue;  // few readers of Zarr v2 know it
+    if (options.target.is_v2_copy() && id == codec_id::crc32c) continue;  // few readers of Zarr v2 know it
     of_numcodecs = of_numcodecs || metadata::name_of(codec).starts_with(metadata::numcodecs_prefix);
     checksum = id == codec_id::crc32c;
     compresses = compresses || (id != codec_id::crc32c && id != codec_id::shuffle && id != codec_id::fletcher32);
     last.push_back(codec);
   }
-  const bool is_reencoded = options.compress || (options.profile == profile::recode && !options.sets_chunks()) ||
-                            (options.profile == profile::portable && of_numcodecs);
+  const bool is_reencoded = options.encoding.compress ||
+                            (options.encoding.profile == profile::recode && !options.encoding.sets_chunks()) ||
+                            (options.encoding.profile == profile::portable && of_numcodecs);
   if (is_reencoded) {
     const std::size_t typesize = typesize_of(array.type());
-    const compression selected = options.compress ? with_level(*options.compress) : default_compression({}, typesize);
+    const compression selected =
+        options.encoding.compress ? with_level(*options.encoding.compress) : default_compression({}, typesize);
     last = text::json::array();
-    if (options.compress || compresses || options.profile == profile::recode) append_codec(last, selected, typesize);
+    if (options.encoding.compress || compresses || options.encoding.profile == profile::recode)
+      append_codec(last, selected, typesize);
     if (checksum) metadata::append_crc32c_codec(last);
   }
-  if (options.checksum == checksum::crc32c && !checksum) metadata::append_crc32c_codec(last);
+  if (options.encoding.checksum == checksum::crc32c && !checksum) metadata::append_crc32c_codec(last);
   return last;
 }
 
@@ -181,12 +184,13 @@ std::optional<array::extents> requested_chunk(const source_array& array, const t
   const array::extents& shape = array.shape();
   if (shape.empty()) return {};
   // stores that end within chunks, or have chunks of different lengths
-  const bool has_several_lengths = array.is_joined() && !array.is_regular() && options.grid != grid_type::rectilinear;
+  const bool has_several_lengths = array.is_joined() && !array.is_regular() && options.encoding.grid != grid_type::rectilinear;
   array::extents chunk = has_several_lengths ? array.usual_chunk() : array.chunk_shape();
-  bool is_requested = options.chunk.size() == shape.size();
+  bool is_requested = options.encoding.chunk.size() == shape.size();
   for (std::size_t d = 0; is_requested && d < shape.size(); ++d)
-    chunk[d] = std::min(options.chunk[d], std::max<std::uint64_t>(shape[d], 1));
-  if (use_dimension_chunks(options.chunk_along, path, metadata::dimension_names_in(document), shape, chunk)) is_requested = true;
+    chunk[d] = std::min(options.encoding.chunk[d], std::max<std::uint64_t>(shape[d], 1));
+  if (use_dimension_chunks(options.encoding.chunk_along, path, metadata::dimension_names_in(document), shape, chunk))
+    is_requested = true;
   if (has_several_lengths) return chunk;
   if (!is_requested || (array.is_regular() && chunk == array.chunk_shape())) return {};
   return chunk;
@@ -194,12 +198,11 @@ std::optional<array::extents> requested_chunk(const source_array& array, const t
 
 // Chunks in a shard along each dimension.
 array::extents chunks_in_shard(const source_array& array, const array::extents& chunk, const convert_options& options) {
-  const array::extents current = options.references ? array.chunks_per_shard() : array.usual_per_shard(),
+  const array::extents current = options.target.references ? array.chunks_per_shard() : array.usual_per_shard(),
                        usual_chunk = array.usual_chunk();
-  const bool is_requested = options.shard.bytes > 0 || !options.shard.shape.empty();
-  if (is_requested && (options.shard.shape.empty() || options.shard.shape.size() == array.shape().size())) {
-    return chunks_per_shard(options.shard, {array.shape(), chunk}, std::max<std::uint64_t>(element_bytes(array.type()), 1));
-  }
+  const std::optional<shard_size>& requested = options.encoding.shard;
+  if (requested && (requested->shape.empty() || requested->shape.size() == array.shape().size()))
+    return chunks_per_shard(*requested, {array.shape(), chunk}, std::max<std::uint64_t>(element_bytes(array.type()), 1));
   array::extents n;
   for (std::size_t d = 0; d < chunk.size(); ++d) {
     const std::uint64_t length = current[d] * usual_chunk[d];
@@ -264,8 +267,7 @@ zarr_array_plan plan_zarr_array(const source_array& array, const text::json& doc
   for (text::json& codec : last_codecs(source_codecs, array, options)) change.codecs.push_back(std::move(codec));
 
   const bool same_grid = !requested;
-  const bool sharding_asked = options.shard.bytes > 1 || !options.shard.shape.empty();
-  if (!change.regular && same_grid && sharding_asked)
+  if (!change.regular && same_grid && options.encoding.makes_shards())
     throw error(errc::unsupported, "the chunks of \"" + path +
                                        "\" differ in length (a rectilinear grid), and all chunks of a shard have one shape; "
                                        "set `chunk`, or remove `shard`");
@@ -273,7 +275,7 @@ zarr_array_plan plan_zarr_array(const source_array& array, const text::json& doc
       !change.regular && same_grid ? array::extents(change.shape.size(), 1) : chunks_in_shard(array, change.chunk, options);
   change.shards = array::product(change.per_shard) > 1;
 
-  if (!same_grid || change.codecs != source_codecs || (is_only_in_v2(source_codecs) && !options.is_v2_copy()))
+  if (!same_grid || change.codecs != source_codecs || (is_only_in_v2(source_codecs) && !options.target.is_v2_copy()))
     change.codecs = writable_codecs(change.codecs, array, metadata::data_type_of(document),
                                     change.regular || !same_grid ? &change.chunk : nullptr);
   change.keeps_stored_chunks = change.codecs == source_codecs;
@@ -290,7 +292,7 @@ zarr_array_plan plan_zarr_array(const source_array& array, const text::json& doc
     if (change.regular || !same_grid) metadata::set_chunk_grid(change.document, metadata::regular_grid(change.object_shape()));
   }
   metadata::set_key_encoding(change.document, {});
-  change.writes_gaps = options.is_v2_copy() && !metadata::allows_gaps_in_v2(change.document);
+  change.writes_gaps = options.target.is_v2_copy() && !metadata::allows_gaps_in_v2(change.document);
 
   if (change.strategy == zarr_strategy::recode || change.strategy == zarr_strategy::rechunk)
     change.encoder.emplace(change.codecs, metadata::data_type_of(document));
@@ -310,9 +312,9 @@ zarr_array_plan plan_zarr_array(const source_array& array, const text::json& doc
     object_bytes = array::saturating_mul(object_bytes, std::min(object[d], change.shape[d]));
   // units are regions: all processes choose the same ones, whatever their processors
   constexpr unsigned at_once = 2;
-  change.chunk_by_chunk = change.shards && object_bytes > options.memory / 2;
+  change.chunk_by_chunk = change.shards && object_bytes > options.execution.memory / 2;
   request.may_use_scratch = !array.type().variable() && !change.chunk_by_chunk;
-  change.plan = array::plan_rechunk(request, options.memory / 2 / at_once);
+  change.plan = array::plan_rechunk(request, options.execution.memory / 2 / at_once);
   return change;
 }
 

@@ -46,7 +46,7 @@ struct zarr_array_plan {
   std::string description() const;
 };
 
-// `bits_suffice`: whether the values fit in convert_options::bits. Throws zarrbits::error, store_error and not_supported.
+// `bits_suffice`: whether the values fit in convert_encoding::bits. Throws zarrbits::error, store_error and not_supported.
 zarr_array_plan plan_zarr_array(const source_array& array, const text::json& document, const std::string& path,
                                 const convert_options& options, bool bits_suffice);
 

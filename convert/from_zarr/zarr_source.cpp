@@ -34,39 +34,43 @@ std::string without_slashes(std::string path) {
 
 // A target within the source would become a part of it.
 void refuse_target_within(const convert_options& options, const std::string& source_name) {
-  if (io::is_object_store(source_name) != io::is_object_store(options.store) || options.store.empty()) return;
+  if (io::is_object_store(source_name) != io::is_object_store(options.target.name) || options.target.name.empty()) return;
   const auto place = [](const std::string& name) {
     std::error_code e;
     if (io::is_object_store(name)) return name;
     return without_slashes(std::filesystem::weakly_canonical(std::filesystem::absolute(name), e).native());
   };
-  const std::string source = place(split_source(source_name).file), target = place(options.store);
+  const std::string source = place(split_source(source_name).file), target = place(options.target.name);
   if (io::may_be_within(target, source))
-    throw error(errc::invalid_option, "\"" + options.store + "\" is the source, or in it; choose another place for the new store",
-                {options.store});
+    throw error(errc::invalid_option,
+                "\"" + options.target.name + "\" is the source, or in it; choose another place for the new store",
+                {options.target.name});
 }
 
 }  // namespace
 
 zarr_source::zarr_source(converter& run, convert_options& options) : run_(run), options_(options) {
-  if (options_.concat) order_stores(options_);
+  if (options_.source.concat) order_stores(options_);
 }
 
 void zarr_source::open(bool) {
   const bool is_open = !source_.nodes.empty();
   works_.clear();
   // the selection decides which arrays are joined
-  if (is_open && !options_.concat) select_nodes(source_, options_);
+  if (is_open && !options_.source.concat) select_nodes(source_, options_);
   else source_ = read_nodes(options_, [&](const std::string& path) { run_.set_current(path); });
-  for (const std::string& name : given_sources(options_.source, options_.concat)) refuse_target_within(options_, name);
+  for (const std::string& name : given_sources(options_.source.name, options_.source.concat))
+    refuse_target_within(options_, name);
   require_applicable_options();
 }
 
 void zarr_source::report_warnings() const {
   // all metadata stay in memory until the end
-  text::report_sentence(options_.warning, text::node_memory_warning(options_.source, source_.nodes.size(), options_.memory));
-  if (options_.share) return;
-  text::report_sentence(options_.note, text::coordinates_note(source_.coordinates, options_.with_coordinates));
+  text::report_sentence(options_.execution.warning,
+                        text::node_memory_warning(options_.source.name, source_.nodes.size(), options_.execution.memory));
+  if (options_.execution.partition) return;
+  text::report_sentence(options_.execution.note,
+                        text::coordinates_note(source_.coordinates, options_.selection.with_coordinates));
 }
 
 // A changed chunk is noticed when it is read.
@@ -91,7 +95,7 @@ source_identity zarr_source::identity() {
     id.size += work->chunks().source_bytes();
   }
   id.checksum = sum.hex();
-  id.region_memory = options_.memory;
+  id.region_memory = options_.execution.memory;
   return id;
 }
 
@@ -118,12 +122,12 @@ std::uint64_t zarr_source::begin_units(bool) {
 void zarr_source::require_applicable_options() const {
   std::set<std::size_t> ranks;
   std::map<std::string, bool> patterns;
-  dimension_chunks_check chunks(options_.chunk_along);
+  dimension_chunks_check chunks(options_.encoding.chunk_along);
   for (const source_node& n : source_.nodes) {
     if (!n.is_array || !n.selected) continue;
     if (const text::json& shape = metadata::shape_of(n.document); shape.is_array()) ranks.insert(shape.size());
     chunks.add(n.path, metadata::dimension_names_in(n.document));
-    for (const auto& of : options_.bits_of) {
+    for (const auto& of : options_.encoding.bits_of) {
       text::selection one({of.pattern}, {});
       patterns[of.pattern] = patterns[of.pattern] || one.matches(n.path);
     }
@@ -136,8 +140,8 @@ void zarr_source::require_applicable_options() const {
     throw error(errc::no_match, std::string(option) + " has " + text::pluralize(shape.size(), "dimension") +
                                     ", but the arrays have " + rank_list + "; \"zarrbits inspect\" lists their shapes");
   };
-  require_rank("`chunk`", options_.chunk);
-  require_rank("`shard`", options_.shard.shape);
+  require_rank("`chunk`", options_.encoding.chunk);
+  if (options_.encoding.shard) require_rank("`shard`", options_.encoding.shard->shape);
   chunks.require_all_matched();
   for (const auto& [pattern, matched] : patterns) {
     if (!matched) throw error(errc::no_match, "`bits` \"" + pattern + "\" matches no array; \"zarrbits inspect\" lists them");
@@ -238,7 +242,7 @@ std::optional<std::uint64_t> zarr_source::estimate(std::size_t node) {
   const array_work& work = *array(node);
   const std::uint64_t items = work.chunks().items();
   if (items == 0) return 0;
-  for (const std::string& name : given_sources(options_.source, options_.concat)) {
+  for (const std::string& name : given_sources(options_.source.name, options_.source.concat)) {
     const std::string source = split_source(name).file;
     if (io::is_remote(source) || zarr::is_reference_target(source)) return {};
   }
@@ -270,7 +274,7 @@ planned_dataset zarr_source::planned(std::size_t node) {
   work->warn_of_chunks();
   const zarr_array_plan& c = work->change();
   p.outcome = c.strategy == zarr_strategy::copy || c.strategy == zarr_strategy::reshard ? outcome::raw : outcome::recoded;
-  const bool referred = options_.references && p.outcome == outcome::raw;
+  const bool referred = options_.target.references && p.outcome == outcome::raw;
   p.how = referred ? "referred to" : c.description();
   if (c.strategy == zarr_strategy::rechunk) p.how += "; chunks of " + array::joined_text(c.chunk);
   p.codecs = text::json_text(metadata::codecs_of(c.document));
@@ -301,26 +305,27 @@ void check_store_options(const convert_options& options) {
   const auto refuse = [](bool is_given, const char* option, const char* reason) {
     if (is_given) throw error(errc::invalid_option, std::string(reason) + "; leave out `" + option + "`");
   };
-  if (options.concat) {
-    for (const std::string& name : options.concat->sources) {
+  if (options.source.concat) {
+    for (const std::string& name : options.source.concat->sources) {
       if (!zarr::is_read_as_store(name, true))
         throw error(errc::invalid_option,
-                    "Zarr stores are joined with Zarr stores, and files with files: \"" + options.source +
+                    "Zarr stores are joined with Zarr stores, and files with files: \"" + options.source.name +
                         "\" is a store, and \"" + name + "\" is not; make a store of it first",
                     {name});
     }
-    refuse(options.concat->append, "append", "HDF5 files are appended to a store, and the source is a Zarr store");
-    refuse(options.concat->is_new, "is_new", "a new dimension is for HDF5 files, and the source is a Zarr store");
+    refuse(options.source.concat->append, "append", "HDF5 files are appended to a store, and the source is a Zarr store");
+    refuse(options.source.concat->is_new, "is_new", "a new dimension is for HDF5 files, and the source is a Zarr store");
   }
-  if (options.references) {
+  if (options.target.references) {
     constexpr const char* stay = "references point to the chunks of the source, which stay as they are";
-    refuse(options.compress.has_value(), "compress", stay);
-    refuse(options.sets_chunks(), "chunk", stay);
-    refuse(options.codec != array_codec::automatic, "codec", stay);
-    refuse(options.profile.value_or(profile::native) == profile::recode, "profile", stay);
+    refuse(options.encoding.compress.has_value(), "compress", stay);
+    refuse(options.encoding.sets_chunks(), "chunk", stay);
+    refuse(options.encoding.codec != array_codec::automatic, "codec", stay);
+    refuse(options.encoding.profile.value_or(profile::native) == profile::recode, "profile", stay);
   }
-  refuse(options.convention.has_value(), "convention", "the source is a Zarr store, whose names and attributes stay as they are");
-  refuse(options.links.has_value(), "links", "the source is a Zarr store, which has no links");
+  refuse(options.target.convention.has_value(), "convention",
+         "the source is a Zarr store, whose names and attributes stay as they are");
+  refuse(options.selection.links.has_value(), "links", "the source is a Zarr store, which has no links");
 }
 
 }  // namespace zarrbits::conversion

@@ -25,8 +25,8 @@ namespace zarrbits::conversion {
 converter::converter(const convert_options& requested, mode run_mode, const source_factory& make_source,
                      const start_time& started)
     : options_(requested), mode_(run_mode), started_(started) {
-  remote::init_s3(given_sources(options_.source, options_.concat), run_mode == mode::dry_run ? "" : options_.store,
-                  options_.remote, options_.warning);
+  remote::init_s3(given_sources(options_.source.name, options_.source.concat),
+                  run_mode == mode::dry_run ? "" : options_.target.name, options_.remote, options_.execution.warning);
   source_ = make_source(*this, options_);
   // the plan says which objects are selected, without which files may not be joined
   if (run_mode == mode::finalize) {
@@ -49,33 +49,33 @@ converter::converter(const convert_options& requested, mode run_mode, const sour
 // True if the run takes part in what others began. Of a store in one file nothing is left of a run that was cut off: it is
 // started over.
 bool converter::attaches() const {
-  return mode_ == mode::worker || (mode_ == mode::resume && !zarr::is_one_file(options_.store));
+  return mode_ == mode::worker || (mode_ == mode::resume && !zarr::is_one_file(options_.target.name));
 }
 
 void converter::open_store() {
   using existing = zarr::store_writer_options::if_exists;
   zarr::store_writer_options target = target_options(options_);
-  target.target = mode_ == mode::finalize                                                     ? existing::finalize
-                  : attaches()                                                                ? existing::attach
-                  : grows()                                                                   ? existing::append
-                  : options_.overwrite                                                        ? existing::replace
-                  : zarr::is_one_file(options_.store) || zarr::has_partitions(options_.store) ? existing::refuse
-                                                                                              : existing::resume;
+  target.target = mode_ == mode::finalize                                                                 ? existing::finalize
+                  : attaches()                                                                            ? existing::attach
+                  : grows()                                                                               ? existing::append
+                  : options_.target.existing == existing_store::overwrite                                 ? existing::replace
+                  : zarr::is_one_file(options_.target.name) || zarr::has_partitions(options_.target.name) ? existing::refuse
+                                                                                                          : existing::resume;
   target.shared = mode_ == mode::worker;
-  out_ = zarr::make_store_writer(options_.store, target);
+  out_ = zarr::make_store_writer(options_.target.name, target);
 }
 
 void converter::wrap_writer() {
   // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning
-  const bool consolidated = options_.consolidate.value_or(!grows() && source_->is_consolidated());
-  if (options_.is_v2_copy()) out_ = zarr::make_v2_writer(std::move(out_), consolidated);
-  else if (consolidated || (zarr::is_parquet_target(options_.store) && !grows()))
+  const bool consolidated = options_.target.consolidate.value_or(!grows() && source_->is_consolidated());
+  if (options_.target.is_v2_copy()) out_ = zarr::make_v2_writer(std::move(out_), consolidated);
+  else if (consolidated || (zarr::is_parquet_target(options_.target.name) && !grows()))
     out_ = zarr::make_consolidating_writer(std::move(out_));
 }
 
 // Begins the journal or, if the run resumes a store, takes over the work in it.
 void converter::open_journal(bool goes_on) {
-  if (goes_on) options_.memory = region_memory_of(*out_, options_.memory);
+  if (goes_on) options_.execution.memory = region_memory_of(*out_, options_.execution.memory);
   journal_ = std::make_unique<journal>(*out_, options_, source_->identity(),
                                        mode_ == mode::finalize ? journal::start::finalize
                                        : goes_on               ? journal::start::attach
@@ -86,10 +86,12 @@ void converter::open_journal(bool goes_on) {
     return entry.first.dataset >= source_->size() || !source_->has_chunks(entry.first.dataset);
   });
   // a share leaves this to the process that writes the metadata: each share would check all the work of the others
-  if (!options_.share) check_journal(mode_ == mode::resume || mode_ == mode::full ? on_mismatch::reconvert : on_mismatch::refuse);
-  if (options_.note && out_->found_unfinished() && !options_.share && mode_ != mode::finalize)
-    options_.note("continuing the unfinished store \"" + options_.store + "\": " + text::pluralize(results_.size(), "unit") +
-                  " " + (results_.size() == 1 ? "is" : "are") + " already made");
+  if (!options_.execution.partition)
+    check_journal(mode_ == mode::resume || mode_ == mode::full ? on_mismatch::reconvert : on_mismatch::refuse);
+  if (options_.execution.note && out_->found_unfinished() && !options_.execution.partition && mode_ != mode::finalize)
+    options_.execution.note("continuing the unfinished store \"" + options_.target.name +
+                            "\": " + text::pluralize(results_.size(), "unit") + " " + (results_.size() == 1 ? "is" : "are") +
+                            " already made");
 }
 
 // The journal may claim more than the store has: after a crash of the machine, or if the store was changed.
@@ -108,12 +110,12 @@ void converter::check_journal(on_mismatch action) {
   }
   for (const std::size_t object : wrong) {
     const std::string &path = source_->path(object), &store_path = source_->store_path(object);
-    const std::string problem =
-        "chunks of \"" + path + "\" are missing in \"" + options_.store + "\", or do not have the size that its journal says";
+    const std::string problem = "chunks of \"" + path + "\" are missing in \"" + options_.target.name +
+                                "\", or do not have the size that its journal says";
     if (action == on_mismatch::refuse)
       throw zarrbits::error(errc::incomplete, problem + "; convert again with `resume`, which writes them again",
-                            {options_.store, path});
-    if (options_.warning) options_.warning(problem + "; all of it is converted again");
+                            {options_.target.name, path});
+    if (options_.execution.warning) options_.execution.warning(problem + "; all of it is converted again");
     if (store_path != "/") out_->remove(std::string_view(store_path).substr(1));
     results_.erase(results_.lower_bound({object, 0}), results_.lower_bound({object + 1, 0}));
   }
@@ -140,7 +142,8 @@ bool converter::matches_journal(std::size_t object, const std::map<std::uint64_t
 }
 
 void converter::report_progress() {
-  if (options_.progress) options_.progress({current_path_, objects_done_, source_->size(), bytes_done_, bytes_, bytes_resumed_});
+  if (options_.execution.progress)
+    options_.execution.progress({current_path_, objects_done_, source_->size(), bytes_done_, bytes_, bytes_resumed_});
 }
 
 void converter::set_current(const std::string& path) {
@@ -189,13 +192,13 @@ std::vector<convert_worker::unit> converter::missing_units() {
 
 void converter::begin_units() {
   if (queue_) return;
-  unsigned threads = options_.threads ? options_.threads : detail::usable_processors();
+  unsigned threads = options_.execution.threads ? options_.execution.threads : detail::usable_processors();
   if (!out_->is_order_independent()) threads = 1;
   // chunks on a server are downloaded while their batches wait; but a log of units has one unit after the other
   const bool waits = out_->is_order_independent() || !out_->can_resume();
   const std::size_t read_ahead = waits && source_->downloads_ahead() ? 2 * std::size_t{options_.remote.connections} : 0;
-  queue_ = std::make_unique<io::thread_pool>(threads, std::max(options_.memory, min_memory) / 2, read_ahead);
-  bytes_ = source_->begin_units(options_.progress && front_end_of(options_).measure_first);
+  queue_ = std::make_unique<io::thread_pool>(threads, std::max(options_.execution.memory, min_memory) / 2, read_ahead);
+  bytes_ = source_->begin_units(options_.execution.progress && options_.execution.measure_first);
 }
 
 void converter::run() {
@@ -225,7 +228,8 @@ void converter::run(std::span<const work_unit_id> units) {
 
 void converter::run_partition() {
   const std::vector<planned_unit> all_units = units(),
-                                  own_units = units_of_partition(all_units, options_.share->index, options_.share->count);
+                                  own_units = units_of_partition(all_units, options_.execution.partition->index,
+                                                                 options_.execution.partition->count);
   journal_->begin(all_units.size(), own_units.size());
   begin_units();
   if (bytes_ > 0) bytes_ = bytes_of(own_units);
@@ -276,13 +280,13 @@ void converter::finish_units() {
 void converter::require_all_done() {
   conversion::require_all_done(
       units(), [&](const work_unit_id& id) { return has_result(id); }, journal_ ? journal_->partition_count() : 0,
-      options_.store);
+      options_.target.name);
 }
 
 convert_result converter::result(bool is_complete) {
   convert_result result;
-  result.source = options_.source;
-  result.store = options_.store;
+  result.source = options_.source.name;
+  result.store = options_.target.name;
   result.profile = options_.effective_profile();
   result.started = started_.text();
   if (is_complete) result.sources = source_->joined_sources();
@@ -292,8 +296,8 @@ convert_result converter::result(bool is_complete) {
   result.referenced_objects = out_->referenced_objects();
   result.referenced_bytes = out_->referenced_bytes();
   // also what other processes and earlier runs wrote; a rewritten object counts once
-  if (is_complete && !grows() && !zarr::is_reference_target(options_.store) &&
-      (!io::is_object_store(options_.store) || out_->found_unfinished())) {
+  if (is_complete && !grows() && !zarr::is_reference_target(options_.target.name) &&
+      (!io::is_object_store(options_.target.name) || out_->found_unfinished())) {
     result.store_objects = result.store_bytes = 0;
     out_->for_each("", [&](std::string_view key, std::uint64_t size) {
       if (zarr::in_unfinished_folder(key)) return;
@@ -312,11 +316,11 @@ convert_result converter::finish() {
   std::vector<converted_object> objects = source_->write_metadata();
   convert_result complete = result(true);
   complete.objects = std::move(objects);
-  if (const auto& call = front_end_of(options_).before_done) call(complete);
+  if (const auto& call = options_.execution.before_done) call(complete);
   source_->require_unchanged(conversion_source::change_check::complete);
   out_->finish();
-  if (zarr::is_reference_target(options_.store))  // which are written at the very end
-    std::tie(complete.store_objects, complete.store_bytes) = zarr::count_reference_files(options_.store);
+  if (zarr::is_reference_target(options_.target.name))  // which are written at the very end
+    std::tie(complete.store_objects, complete.store_bytes) = zarr::count_reference_files(options_.target.name);
   return complete;
 }
 
@@ -336,7 +340,7 @@ std::string converter::keep_partial_store() {
 // The bytes of all metadata, which are written for nobody. Reads all attributes. Empty if they are on a server, or cannot be
 // read.
 std::optional<std::uint64_t> converter::count_metadata() {
-  if (grows() || options_.references || !source_->has_local_metadata()) return {};
+  if (grows() || options_.target.references || !source_->has_local_metadata()) return {};
   const std::uint64_t chunk_bytes = out_->bytes();  // of samples
   try {
     (void)source_->write_metadata();

@@ -19,7 +19,6 @@
 #include "zarr/write/store_writer.hpp"
 
 #include <zarrbits/convert.hpp>
-#include <zarrbits/detail/convert_front_end.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -77,9 +76,9 @@ class converter {
   // For the source.
 
   io::thread_pool& queue() { return *queue_; }
-  // A reason in the caller's words: convert_options::wording.
+  // A reason in the caller's words: convert_execution::wording.
   std::string worded(const std::string& reason) const {
-    const auto& wording = front_end_of(options_).wording;
+    const auto& wording = options_.execution.wording;
     return wording ? wording(reason) : reason;
   }
   void set_current(const std::string& path);
@@ -94,7 +93,7 @@ class converter {
 
  private:
   bool attaches() const;
-  bool grows() const { return options_.concat && options_.concat->append; }
+  bool grows() const { return options_.source.concat && options_.source.concat->append; }
   void open_store();
   void wrap_writer();
   void open_journal(bool goes_on);

@@ -17,9 +17,9 @@ std::vector<std::string> given_sources(const std::string& first, const std::opti
 std::vector<std::string> ordered_sources(const convert_options& options,
                                          const std::function<long double(const std::string& source)>& first_value) {
   using order = concatenation::order_type;
-  std::vector<std::string> names = given_sources(options.source, options.concat);
-  if (options.concat->order == order::name) std::stable_sort(names.begin(), names.end(), text::natural_less);
-  if (options.concat->order != order::value) return names;
+  std::vector<std::string> names = given_sources(options.source.name, options.source.concat);
+  if (options.source.concat->order == order::name) std::stable_sort(names.begin(), names.end(), text::natural_less);
+  if (options.source.concat->order != order::value) return names;
   std::vector<std::pair<long double, std::string>> keyed_names;
   for (std::string& name : names) {
     const long double value = first_value(name);

@@ -5,7 +5,6 @@
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 
-#include <zarrbits/detail/convert_front_end.hpp>
 #include <zarrbits/version.hpp>
 
 #include <algorithm>
@@ -22,7 +21,7 @@ constexpr auto patience = std::chrono::milliseconds(200);  // upper limit of the
 std::string key_of(const char* name) { return std::string(text::unfinished_folder) + "/" + name; }
 
 std::string name_of_source(const convert_options& options) {
-  const std::filesystem::path path(options.source);
+  const std::filesystem::path path(options.source.name);
   return (path.has_filename() ? path : path.parent_path()).filename().string();  // a folder may end in "/"
 }
 
@@ -35,12 +34,13 @@ text::json plan_of(const convert_options& options, const source_identity& source
           {"checksum", source.checksum},
           {"joined", source.joined},
           {"memory", source.region_memory},
-          {"concat", options.concat ? text::json((options.concat->is_new ? "new: " : "") + options.concat->dimension)
-                                    : text::json(nullptr)},
+          {"concat", options.source.concat
+                         ? text::json((options.source.concat->is_new ? "new: " : "") + options.source.concat->dimension)
+                         : text::json(nullptr)},
           {"options", options_json(options)},
-          {"consolidate", options.consolidate ? text::json(*options.consolidate) : text::json(nullptr)},
-          {"external", !options.external.empty()},
-          {"command", front_end_of(options).command}};
+          {"consolidate", options.target.consolidate ? text::json(*options.target.consolidate) : text::json(nullptr)},
+          {"external", !options.source.external.empty()},
+          {"command", options.execution.command}};
 }
 
 std::string_view as_text(const std::vector<std::byte>& bytes) {
@@ -50,7 +50,7 @@ std::string_view as_text(const std::vector<std::byte>& bytes) {
 // A plan is untrusted: its command is shown as words, quoted for a shell by the caller.
 std::string command_in(const text::json& plan, const convert_options& options) {
   constexpr std::size_t max_length = 400;
-  const auto& show = front_end_of(options).show_command;
+  const auto& show = options.execution.show_command;
   if (!show || !plan.is_object() || !plan.contains("command") || !plan["command"].is_array()) return {};
   std::vector<std::string> words;
   for (const text::json& word : plan["command"]) {
@@ -69,22 +69,21 @@ std::string command_in(const text::json& plan, const convert_options& options) {
 // The completed work is worth keeping: the sentence says how to resume, and no more than that `overwrite` would remove it.
 [[noreturn]] void throw_mismatch(const convert_options& options, const text::json& plan, const std::string& problem) {
   std::string commands;
-  const std::string original = command_in(plan, options),
-                    current = command_in({{"command", front_end_of(options).command}}, options);
+  const std::string original = command_in(plan, options), current = command_in({{"command", options.execution.command}}, options);
   if (!original.empty() && original != current)
     commands = ": it was begun by " + original + (current.empty() ? "" : ", and this is " + current);
   throw zarrbits::error(
       errc::different,
-      "the unfinished store \"" + options.store + "\" " + problem + commands +
+      "the unfinished store \"" + options.target.name + "\" " + problem + commands +
           "; continue it as it was begun, or choose another name (`overwrite` would remove the work that is done)",
-      {options.store});
+      {options.target.name});
 }
 
 // The completed work is of no use any more.
 [[noreturn]] void throw_unusable(const convert_options& options, const std::string& problem) {
   throw zarrbits::error(errc::damaged_store,
-                        "the unfinished store \"" + options.store + "\" " + problem + "; start over with `overwrite`",
-                        {options.store});
+                        "the unfinished store \"" + options.target.name + "\" " + problem + "; start over with `overwrite`",
+                        {options.target.name});
 }
 
 // A short text of an untrusted plan; "" if it has none.
@@ -117,10 +116,10 @@ bool load_plan(zarr::store_writer& out, convert_options& options, bool strict) {
   if (!plan.contains("source") || plan["source"] != text::parse_json(text::json_text(name_of_source(options))))
     throw_mismatch(options, plan, different_source(plan, options));
   // a file in the store must not decide which files may be read
-  if (plan.contains("external") && plan["external"] == true && options.external.empty())
+  if (plan.contains("external") && plan["external"] == true && options.source.external.empty())
     throw_mismatch(options, plan, "was begun with `external`, which must be given again");
-  if (!options.consolidate && plan.contains("consolidate") && plan["consolidate"].is_boolean())
-    options.consolidate = plan["consolidate"].get<bool>();
+  if (!options.target.consolidate && plan.contains("consolidate") && plan["consolidate"].is_boolean())
+    options.target.consolidate = plan["consolidate"].get<bool>();
   try {
     return load_options_json(plan["options"], options, strict);
   } catch (const conflicting_options& e) {
@@ -142,15 +141,17 @@ std::uint64_t region_memory_of(zarr::store_writer& out, std::uint64_t otherwise)
 
 journal::journal(zarr::store_writer& out, const convert_options& options, const source_identity& source, start start_mode)
     : out_(out), key_(key_of("journal")) {
-  if (options.share) key_ += "-" + std::to_string(options.share->index) + "-of-" + std::to_string(options.share->count);
+  if (options.execution.partition)
+    key_ +=
+        "-" + std::to_string(options.execution.partition->index) + "-of-" + std::to_string(options.execution.partition->count);
   const text::json plan = plan_of(options, source);
   const std::string text = text::json_text(plan, 1) + "\n";
   if (start_mode != start::finalize && out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
   const auto stored_plan = out.get(key_of("plan"));
   if (start_mode == start::begin || !stored_plan)
     throw zarrbits::error(errc::busy,
-                          "another conversion is writing to \"" + options.store + "\"; wait for it or choose another name",
-                          {options.store});
+                          "another conversion is writing to \"" + options.target.name + "\"; wait for it or choose another name",
+                          {options.target.name});
   const text::json existing_plan = text::parse_untrusted_json(as_text(*stored_plan));
   if (!existing_plan.is_object() || !existing_plan.contains("options")) throw_unusable(options, "has a plan that cannot be read");
   const text::json own_plan = text::parse_json(text);
@@ -161,13 +162,14 @@ journal::journal(zarr::store_writer& out, const convert_options& options, const 
   if (!is_same("memory"))
     throw_mismatch(options, existing_plan, "was just begun with another `memory`, by which its regions are chosen");
   const auto throw_changed = [&] {
-    if (!options.share && start_mode != start::finalize) throw_unusable(options, "was begun before its source changed");
+    if (!options.execution.partition && start_mode != start::finalize)
+      throw_unusable(options, "was begun before its source changed");
     // the work of the other shares is not for this one to remove
     throw zarrbits::error(errc::different,
-                          "the unfinished store \"" + options.store +
+                          "the unfinished store \"" + options.target.name +
                               "\" was begun before its source changed, or this source is a copy with another time; continue "
                               "with the file that the other shares have (cp -p keeps its time), or choose another store",
-                          {options.store});
+                          {options.target.name});
   };
   if (!is_same("size") || !is_same("modified") || !is_same("etag")) throw_changed();
   if (!same_options(existing_plan["options"], own_plan["options"]) || !is_same("zarrbits"))
@@ -258,10 +260,11 @@ bool is_permanent(const error& e) noexcept {
 
 std::string kept_work_message(const convert_options& options, journal& finished) {
   const std::uint64_t units = finished.kept_units();
-  return "What is done is kept in \"" + options.store + "\" (" +
+  return "What is done is kept in \"" + options.target.name + "\" (" +
          (finished.total_units() > 0 ? std::to_string(units) + " of " + text::pluralize(finished.total_units(), "unit")
                                      : text::pluralize(units, "unit")) +
-         "); run the same command " + (options.overwrite ? "without `overwrite` " : "again ") + "to continue";
+         "); run the same command " + (options.target.existing == existing_store::overwrite ? "without `overwrite` " : "again ") +
+         "to continue";
 }
 
 }  // namespace zarrbits::conversion

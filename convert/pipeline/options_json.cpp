@@ -88,24 +88,26 @@ void take(const text::json& j, E last, std::optional<E>& target) {
 }
 
 text::json bits_of(const convert_options& o) {
-  text::json result = {{"all", value_of(o.bits)}, {"of", text::json::array()}};
-  for (const auto& b : o.bits_of) result["of"].push_back({{"pattern", b.pattern}, {"first", b.first_bit}, {"last", b.last_bit}});
+  text::json result = {{"all", value_of(o.encoding.bits)}, {"of", text::json::array()}};
+  for (const auto& b : o.encoding.bits_of)
+    result["of"].push_back({{"pattern", b.pattern}, {"first", b.first_bit}, {"last", b.last_bit}});
   return result;
 }
 
 void take_bits(const text::json& j, convert_options& o) {
-  if (const text::json& all_bits = member(j, "all"); !all_bits.is_null()) o.bits = static_cast<unsigned>(number_in(all_bits, 64));
+  if (const text::json& all_bits = member(j, "all"); !all_bits.is_null())
+    o.encoding.bits = static_cast<unsigned>(number_in(all_bits, 64));
   if (!member(j, "of").is_array()) throw invalid_value();
   for (const text::json& of : member(j, "of")) {
     if (!member(of, "pattern").is_string()) throw invalid_value();
-    o.bits_of.push_back({of["pattern"].get<std::string>(), static_cast<unsigned>(number_in(member(of, "first"), 63)),
-                         static_cast<unsigned>(number_in(member(of, "last"), 63))});
+    o.encoding.bits_of.push_back({of["pattern"].get<std::string>(), static_cast<unsigned>(number_in(member(of, "first"), 63)),
+                                  static_cast<unsigned>(number_in(member(of, "last"), 63))});
   }
 }
 
 text::json chunks_of(const convert_options& o) {
-  text::json result = {{"shape", o.chunk}, {"along", text::json::array()}};
-  for (const auto& c : o.chunk_along) {
+  text::json result = {{"shape", o.encoding.chunk}, {"along", text::json::array()}};
+  for (const auto& c : o.encoding.chunk_along) {
     text::json lengths = text::json::array();
     for (const auto& along : c.lengths) lengths.push_back({{"dimension", along.dimension}, {"length", along.length}});
     result["along"].push_back({{"pattern", c.pattern}, {"lengths", std::move(lengths)}});
@@ -119,10 +121,10 @@ std::string text_in(const text::json& j) {
 }
 
 void take_chunks(const text::json& j, convert_options& o) {
-  take_list(member(j, "shape"), o.chunk);
+  take_list(member(j, "shape"), o.encoding.chunk);
   if (!member(j, "along").is_array()) throw invalid_value();
   for (const text::json& entry : member(j, "along")) {
-    auto& chunks = o.chunk_along.emplace_back();
+    auto& chunks = o.encoding.chunk_along.emplace_back();
     chunks.pattern = text_in(member(entry, "pattern"));
     if (!member(entry, "lengths").is_array()) throw invalid_value();
     for (const text::json& along : member(entry, "lengths"))
@@ -139,6 +141,17 @@ void take(const text::json& j, std::optional<source_base>& target) {
   target = {text_in(member(j, "folder")), text_in(member(j, "url"))};
 }
 
+text::json value_of(const std::optional<shard_size>& shard) {
+  return shard ? text::json{{"bytes", shard->bytes}, {"shape", shard->shape}} : text::json(nullptr);
+}
+
+void take(const text::json& j, std::optional<shard_size>& target) {
+  if (j.is_null()) return;
+  shard_size& shard = target.emplace();
+  shard.bytes = number_in(member(j, "bytes"));
+  take_list(member(j, "shape"), shard.shape);
+}
+
 using options_in = const convert_options&;
 using options_out = convert_options&;
 
@@ -153,84 +166,84 @@ struct option {
 // clang-format off
 const option known_options[] = {
     {"profile",
-     [](options_in o) { return o.profile.has_value(); },
-     [](options_in o) { return value_of(o.profile); },
-     [](const text::json& j, options_out o) { take(j, profile::recode, o.profile); }},
+     [](options_in o) { return o.encoding.profile.has_value(); },
+     [](options_in o) { return value_of(o.encoding.profile); },
+     [](const text::json& j, options_out o) { take(j, profile::recode, o.encoding.profile); }},
     {"compress",
-     [](options_in o) { return o.compress.has_value(); },
-     [](options_in o) { return value_of(o.compress); },
-     [](const text::json& j, options_out o) { take(j, o.compress); }},
+     [](options_in o) { return o.encoding.compress.has_value(); },
+     [](options_in o) { return value_of(o.encoding.compress); },
+     [](const text::json& j, options_out o) { take(j, o.encoding.compress); }},
     {"chunk",
-     [](options_in o) { return o.sets_chunks(); },
+     [](options_in o) { return o.encoding.sets_chunks(); },
      chunks_of,
      take_chunks},
     {"write_empty_chunks",
-     [](options_in o) { return o.write_empty_chunks; },
-     [](options_in o) { return text::json(o.write_empty_chunks); },
-     [](const text::json& j, options_out o) { o.write_empty_chunks = truth(j); }},
+     [](options_in o) { return o.encoding.write_empty_chunks; },
+     [](options_in o) { return text::json(o.encoding.write_empty_chunks); },
+     [](const text::json& j, options_out o) { o.encoding.write_empty_chunks = truth(j); }},
     {"shard",
-     [](options_in o) { return o.shard.bytes > 0 || !o.shard.shape.empty(); },
-     [](options_in o) { return text::json{{"bytes", o.shard.bytes}, {"shape", o.shard.shape}}; },
-     [](const text::json& j, options_out o) { o.shard.bytes = number_in(member(j, "bytes")); take_list(member(j, "shape"), o.shard.shape); }},
+     [](options_in o) { return o.encoding.shard.has_value(); },
+     [](options_in o) { return value_of(o.encoding.shard); },
+     [](const text::json& j, options_out o) { take(j, o.encoding.shard); }},
     {"grid",
-     [](options_in o) { return o.grid != grid_type::regular; },
-     [](options_in o) { return text::json(as_number(o.grid)); },
-     [](const text::json& j, options_out o) { take_enum(j, grid_type::rectilinear, o.grid); }},
+     [](options_in o) { return o.encoding.grid != grid_type::regular; },
+     [](options_in o) { return text::json(as_number(o.encoding.grid)); },
+     [](const text::json& j, options_out o) { take_enum(j, grid_type::rectilinear, o.encoding.grid); }},
     {"checksum",
-     [](options_in o) { return o.checksum != checksum::none; },
-     [](options_in o) { return text::json(as_number(o.checksum)); },
-     [](const text::json& j, options_out o) { take_enum(j, checksum::crc32c, o.checksum); }},
+     [](options_in o) { return o.encoding.checksum != checksum::none; },
+     [](options_in o) { return text::json(as_number(o.encoding.checksum)); },
+     [](const text::json& j, options_out o) { take_enum(j, checksum::crc32c, o.encoding.checksum); }},
     {"codec",
-     [](options_in o) { return o.codec != array_codec::automatic; },
-     [](options_in o) { return text::json(as_number(o.codec)); },
-     [](const text::json& j, options_out o) { take_enum(j, array_codec::packbits, o.codec); }},
+     [](options_in o) { return o.encoding.codec != array_codec::automatic; },
+     [](options_in o) { return text::json(as_number(o.encoding.codec)); },
+     [](const text::json& j, options_out o) { take_enum(j, array_codec::packbits, o.encoding.codec); }},
     {"convention",
-     [](options_in o) { return o.convention.has_value(); },
-     [](options_in o) { return value_of(o.convention); },
-     [](const text::json& j, options_out o) { take(j, convention::pytables, o.convention); }},
+     [](options_in o) { return o.target.convention.has_value(); },
+     [](options_in o) { return value_of(o.target.convention); },
+     [](const text::json& j, options_out o) { take(j, convention::pytables, o.target.convention); }},
     {"links",
-     [](options_in o) { return o.links.has_value(); },
-     [](options_in o) { return value_of(o.links); },
-     [](const text::json& j, options_out o) { take(j, link_policy::refuse, o.links); }},
+     [](options_in o) { return o.selection.links.has_value(); },
+     [](options_in o) { return value_of(o.selection.links); },
+     [](const text::json& j, options_out o) { take(j, link_policy::refuse, o.selection.links); }},
     {"bits",
-     [](options_in o) { return o.bits || !o.bits_of.empty(); },
+     [](options_in o) { return o.encoding.bits || !o.encoding.bits_of.empty(); },
      bits_of,
      take_bits},
     {"include",
-     [](options_in o) { return !o.include.empty(); },
-     [](options_in o) { return text::json(o.include); },
-     [](const text::json& j, options_out o) { take_list(j, o.include); }},
+     [](options_in o) { return !o.selection.include.empty(); },
+     [](options_in o) { return text::json(o.selection.include); },
+     [](const text::json& j, options_out o) { take_list(j, o.selection.include); }},
     {"with_coordinates",
-     [](options_in o) { return o.with_coordinates; },
-     [](options_in o) { return text::json(o.with_coordinates); },
-     [](const text::json& j, options_out o) { o.with_coordinates = truth(j); }},
+     [](options_in o) { return o.selection.with_coordinates; },
+     [](options_in o) { return text::json(o.selection.with_coordinates); },
+     [](const text::json& j, options_out o) { o.selection.with_coordinates = truth(j); }},
     {"exclude",
-     [](options_in o) { return !o.exclude.empty(); },
-     [](options_in o) { return text::json(o.exclude); },
-     [](const text::json& j, options_out o) { take_list(j, o.exclude); }},
+     [](options_in o) { return !o.selection.exclude.empty(); },
+     [](options_in o) { return text::json(o.selection.exclude); },
+     [](const text::json& j, options_out o) { take_list(j, o.selection.exclude); }},
     {"references",
-     [](options_in o) { return o.references.has_value(); },
-     [](options_in o) { return o.references ? text::json(*o.references) : text::json(nullptr); },
-     [](const text::json& j, options_out o) { if (!j.is_null()) o.references = number_in(j); }},
-    {"format",
-     [](options_in o) { return o.format.has_value(); },
+     [](options_in o) { return o.target.references; },
+     [](options_in o) { return o.target.references ? text::json(o.target.inline_bytes) : text::json(nullptr); },
+     [](const text::json& j, options_out o) { if (!j.is_null()) o.target.references = true, o.target.inline_bytes = number_in(j); }},
+    {"zarr_format",
+     [](options_in o) { return o.target.zarr_format.has_value(); },
      [](options_in o) {
-       if (o.references) return value_of(std::optional(o.format.value_or(zarr_format::both)));
-       return value_of(o.is_v2_copy() ? o.format : std::nullopt);
+       if (o.target.references) return value_of(std::optional(o.target.zarr_format.value_or(zarr_format::both)));
+       return value_of(o.target.is_v2_copy() ? o.target.zarr_format : std::nullopt);
      },
-     [](const text::json& j, options_out o) { take(j, zarr_format::both, o.format); }},
+     [](const text::json& j, options_out o) { take(j, zarr_format::both, o.target.zarr_format); }},
     {"base",
-     [](options_in o) { return o.base.has_value(); },
-     [](options_in o) { return value_of(o.base); },
-     [](const text::json& j, options_out o) { take(j, o.base); }},
+     [](options_in o) { return o.target.base.has_value(); },
+     [](options_in o) { return value_of(o.target.base); },
+     [](const text::json& j, options_out o) { take(j, o.target.base); }},
     {"keep_going",
-     [](options_in o) { return o.keep_going; },
-     [](options_in o) { return text::json(o.keep_going); },
-     [](const text::json& j, options_out o) { o.keep_going = truth(j); }},
+     [](options_in o) { return o.execution.keep_going; },
+     [](options_in o) { return text::json(o.execution.keep_going); },
+     [](const text::json& j, options_out o) { o.execution.keep_going = truth(j); }},
     {"allow_expansion",
-     [](options_in o) { return o.allow_expansion; },
-     [](options_in o) { return text::json(o.allow_expansion); },
-     [](const text::json& j, options_out o) { o.allow_expansion = truth(j); }},
+     [](options_in o) { return o.execution.allow_expansion; },
+     [](options_in o) { return text::json(o.execution.allow_expansion); },
+     [](const text::json& j, options_out o) { o.execution.allow_expansion = truth(j); }},
 };
 // clang-format on
 

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/pipeline/target_options.hpp"
 
-#include <zarrbits/detail/convert_front_end.hpp>
-
 namespace zarrbits::conversion {
 
 zarr::store_writer_options target_options(const convert_options& options) {
-  return {.run = front_end_of(options).run,
-          .source = split_source(options.source).file,
-          .is_source_temporary = front_end_of(options).is_source_temporary,
-          .sync = options.sync,
-          .warning = options.warning,
-          .references = options.references,
-          .base = options.base,
-          .formats = {.v2 = options.format != zarr_format::v3, .v3 = options.format != zarr_format::v2},
-          .memory = options.memory,
+  return {.run = options.execution.run,
+          .source = split_source(options.source.name).file,
+          .is_source_temporary = options.source.is_temporary,
+          .sync = options.execution.fsync,
+          .warning = options.execution.warning,
+          .references = options.target.references ? std::optional(options.target.inline_bytes) : std::nullopt,
+          .base = options.target.base,
+          .formats = {.v2 = options.target.zarr_format != zarr_format::v3, .v3 = options.target.zarr_format != zarr_format::v2},
+          .memory = options.execution.memory,
           .remote = options.remote};
 }
 

@@ -37,7 +37,7 @@ struct assumptions {
   bool text_is_utf8 = true;
   bool bools_are_0_or_1 = true;
   bool raw_packing_fits = true;  // chunks of our packbits filter are chunks of the codec
-  bool bits_suffice = true;      // every value fits in convert_options::bits
+  bool bits_suffice = true;      // every value fits in convert_encoding::bits
 
   friend bool operator==(const assumptions&, const assumptions&) = default;
 };

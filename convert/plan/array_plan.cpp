@@ -77,11 +77,11 @@ array_plan::array_plan(const hdf5::chunk_source& d, const field_view& v, const c
          leaf.kind == hdf5::type_class::region_reference;
   flat = leaf.kind == hdf5::type_class::compound && !data.object.overrides.text_lengths.empty();
   big_endian = hdf5::stored_big_endian(leaf) && !flat;
-  keeps_empty = options.write_empty_chunks;
+  keeps_empty = options.encoding.write_empty_chunks;
   choose_shape();
   if (hdf5::is_int8_boolean(leaf)) choose_boolean(options);
   choose_fill();
-  if (options.is_v2_copy()) choose_gaps();
+  if (options.target.is_v2_copy()) choose_gaps();
   if (text) meta.data_type = assumed.text_is_utf8 ? "string" : "variable_length_bytes";
   else if (!time.is_null()) meta.data_type = time;
   else if (opaque) meta.data_type = "uint8";
@@ -92,20 +92,20 @@ array_plan::array_plan(const hdf5::chunk_source& d, const field_view& v, const c
   if (data.grid.chunk_elements() > max_chunk_bytes / std::max<std::size_t>(1, view.size)) {
     throw hdf5::unsupported_dataset("its chunks have more than " + text::format_bytes(max_chunk_bytes) + " each");
   }
-  checksum = in_store ? ends_with_crc32c(in_store->codecs) : options.checksum != zarrbits::checksum::none;
+  checksum = in_store ? ends_with_crc32c(in_store->codecs) : options.encoding.checksum != zarrbits::checksum::none;
   native = data.filters;
   undoable = data.filters.can_decode(data.type);
   // replace one checksum by the other; few readers of Zarr v2 know fletcher32
-  const bool drops_checksum = checksum || (options.is_v2_copy() && options.effective_profile() != profile::native);
+  const bool drops_checksum = checksum || (options.target.is_v2_copy() && options.effective_profile() != profile::native);
   if (drops_checksum && !native.empty() && native.filters.back().id == H5Z_FILTER_FLETCHER32) native.filters.pop_back();
   choose_strategy(options);
   choose_packbits(options);
   choose_compression(options);
   choose_codecs();
   if (in_store) match_existing_array();
-  if (!options.is_v2_copy()) return;
+  if (!options.target.is_v2_copy()) return;
   const std::string reason = metadata::v3_only_reason(stored_metadata(), false, metadata::v2_use::copy);
-  if (!reason.empty()) throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `format` to 3");
+  if (!reason.empty()) throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `zarr_format` to 3");
 }
 
 void array_plan::choose_shape() {
@@ -127,7 +127,7 @@ void array_plan::choose_shape() {
 // int8 stays what it is where its values are not seen, where the array in the store is int8, and where the array has elements
 // that no file has: these read as the fill value, and netCDF's usual one, -127, is not a boolean.
 void array_plan::choose_boolean(const convert_options& options) {
-  const bool unseen = options.references.has_value(), stored_otherwise = in_store && in_store->data_type != "bool";
+  const bool unseen = options.target.references, stored_otherwise = in_store && in_store->data_type != "bool";
   if (unseen || stored_otherwise || is_extended() || data.has_gaps()) assumed.bools_are_0_or_1 = false;
 }
 
@@ -217,10 +217,10 @@ void array_plan::require_plausible_gaps(std::uint64_t chunks) const {
   const std::uint64_t plain = array::saturating_mul(chunks, std::max<std::uint64_t>(1, chunk_bytes()));
   if (plain <= data.file.largest_expansion() || plain / max_ratio <= std::max(data.stored_bytes, data.bytes->state().size))
     return;
-  throw hdf5::unsupported_dataset("Zarr v2 cannot have its fill value, and chunks that were never written would become " +
-                                  text::format_bytes(plain) +
-                                  ", more than 1,000 times as much as the file, and more than `memory` allows; set `format` to " +
-                                  "3, or `allow_expansion` if the file can be trusted");
+  throw hdf5::unsupported_dataset(
+      "Zarr v2 cannot have its fill value, and chunks that were never written would become " + text::format_bytes(plain) +
+      ", more than 1,000 times as much as the file, and more than `memory` allows; set `zarr_format` to " +
+      "3, or `allow_expansion` if the file can be trusted");
 }
 
 void array_plan::choose_strategy(const convert_options& options) {
@@ -234,7 +234,7 @@ void array_plan::choose_strategy(const convert_options& options) {
   }
   const bool recode = options.effective_profile() == profile::recode;
   // more readers of Zarr v2 know zlib than gzip
-  const bool wants_zlib = options.is_v2_copy() && !recode && is_only_filter(native, H5Z_FILTER_DEFLATE);
+  const bool wants_zlib = options.target.is_v2_copy() && !recode && is_only_filter(native, H5Z_FILTER_DEFLATE);
   const bool wants_native =
       in_store ? has_native_codecs(in_store->codecs) : wants_zlib || options.effective_profile() == profile::native;
   if (bytes_are_bytes && p.empty()) {
@@ -273,8 +273,8 @@ void array_plan::choose_compression(const convert_options& options) {
   const std::size_t number = leaf.kind == hdf5::type_class::complex ? leaf.size / 2 : leaf.size;
   typesize = packed || text || opaque || flat ? 1 : number;
   if (strategy == strategy_type::packed) return;
-  if (options.effective_profile() == profile::recode && options.compress) {
-    target_compression = with_level(*options.compress);
+  if (options.effective_profile() == profile::recode && options.encoding.compress) {
+    target_compression = with_level(*options.encoding.compress);
     if (strategy == strategy_type::copy && target_compression.kind != compressor::none)
       strategy = data.can_reuse_chunks() && p.can_decode(data.type) ? strategy_type::decode : strategy_type::read;
     if (typesize == 1 && target_compression.shuffle == blosc_shuffle::bytes) target_compression.shuffle = blosc_shuffle::none;
@@ -324,12 +324,12 @@ bool is_codec_of(const hdf5::packbits_layout& layout, const data_type& type) {
 }
 
 std::optional<requested_bits> bits_for(const std::string& path, const convert_options& options) {
-  for (std::size_t i = options.bits_of.size(); i-- > 0;) {
-    const auto& of = options.bits_of[i];
+  for (std::size_t i = options.encoding.bits_of.size(); i-- > 0;) {
+    const auto& of = options.encoding.bits_of[i];
     if (text::selection({of.pattern}, {}).matches(path)) return requested_bits{of.first_bit, of.last_bit, true};
   }
-  if (!options.bits) return {};
-  return requested_bits{0, *options.bits - 1, false};
+  if (!options.encoding.bits) return {};
+  return requested_bits{0, *options.encoding.bits - 1, false};
 }
 
 }  // namespace
@@ -351,7 +351,8 @@ void array_plan::choose_packbits(const convert_options& options) {
     if (expected.json() == packed->json()) strategy = strategy_type::packed;
     return;
   }
-  if (options.codec == array_codec::bytes || text || opaque || !assumed.bools_are_0_or_1 || !assumed.raw_packing_fits) return;
+  if (options.encoding.codec == array_codec::bytes || text || opaque || !assumed.bools_are_0_or_1 || !assumed.raw_packing_fits)
+    return;
   const std::optional<requested_bits> requested = bits_for(data.object.path, options);
   const hdf5::pipeline& p = data.filters;
   const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : text::strict_json_text(meta.data_type));
@@ -370,7 +371,7 @@ void array_plan::choose_packbits(const convert_options& options) {
       return;
     }
   }
-  if (options.codec != array_codec::packbits || !is_packable(leaf)) return;
+  if (options.encoding.codec != array_codec::packbits || !is_packable(leaf)) return;
   const unsigned width = type.component_bits();
   unsigned first = 0, last = width - 1;
   if (leaf.kind != hdf5::type_class::boolean) {

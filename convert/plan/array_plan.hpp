@@ -68,7 +68,7 @@ struct array_plan {
   text::json time;          // the data type of numpy's times, which HDF5 stores as opaque bytes; else null
   bool flat = false;        // a compound whose strings have one length per field: flat_struct.hpp
   bool big_endian = false;
-  bool keeps_empty = false;        // convert_options::write_empty_chunks
+  bool keeps_empty = false;        // convert_encoding::write_empty_chunks
   bool materialize = false;        // Zarr has no such fill value: all values are read, and all chunks are written
   bool writes_gaps = false;        // Zarr v2 does not have it: chunks that were never written are written beside the others
   compression target_compression;  // compression of re-encoded chunks

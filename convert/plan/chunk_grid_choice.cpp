@@ -165,11 +165,11 @@ std::optional<grid_comparison> compare_grids(const hdf5::chunk_source& data) {
 
 void choose_grid(hdf5::chunk_source& data, const convert_options& options) {
   const array::extents& dims = data.dims;
-  const std::vector<std::uint64_t>& chunk = options.chunk;
+  const std::vector<std::uint64_t>& chunk = options.encoding.chunk;
   array::chunk_grid grid{dims, {}};
   bool rechunked = false;
   if (const append::existing_array* const existing = in_store(data.object))
-    return choose_append_grid(data, *existing, options.grid);
+    return choose_append_grid(data, *existing, options.encoding.grid);
   grid.chunk = data.chunk_shape();
   for (const std::uint64_t c : grid.chunk) {
     if (c == 0) throw hdf5::unsupported_dataset("a chunk length is 0");
@@ -194,18 +194,19 @@ void choose_grid(hdf5::chunk_source& data, const convert_options& options) {
     if (chunk == grid.chunk) clipped = grid.chunk;  // as the source has them, beyond the edge
     grid.chunk = std::move(clipped);
   }
-  if (!dims.empty() && !options.chunk_along.empty()) {
+  if (!dims.empty() && !options.encoding.chunk_along.empty()) {
     const std::vector<std::string> names = hdf5::dimension_namer(data.file).known_names(data.object, data.dataset, dims.size());
     array::extents requested = grid.chunk;
-    use_dimension_chunks(options.chunk_along, data.object.path, names, dims, requested, data.growing_axis());
+    use_dimension_chunks(options.encoding.chunk_along, data.object.path, names, dims, requested, data.growing_axis());
     rechunked = rechunked || requested != grid.chunk;
     grid.chunk = std::move(requested);
   }
-  if (options.grid == grid_type::rectilinear && !rechunked) {
+  if (options.encoding.grid == grid_type::rectilinear && !rechunked) {
     auto rectilinear = rectilinear_grid(data, grid);
     if (rectilinear && keeps_more(data, *rectilinear, grid)) grid = std::move(*rectilinear);
   }
-  array::chunk_grid shards = array::shards_of(grid, chunks_per_shard(options.shard, grid, data.type.size));
+  array::chunk_grid shards =
+      array::shards_of(grid, chunks_per_shard(options.encoding.shard.value_or(shard_size{}), grid, data.type.size));
   data.use_grid(std::move(grid), std::move(shards), rechunked);
 }
 

@@ -19,8 +19,6 @@
 
 namespace zarrbits::conversion {
 
-using dimension_chunks = convert_options::dimension_chunks;
-
 // Changes `chunk` along the requested dimensions of an array; true if it has one. A dimension without a name has "". Lengths are
 // clipped to the shape, except along `growing`.
 bool use_dimension_chunks(const std::vector<dimension_chunks>& requested, const std::string& path,

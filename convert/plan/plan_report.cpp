@@ -125,7 +125,7 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
       w.expected = std::max(w.expected, outcome::rewrapped);
     p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
     const std::uint64_t encoded = array::saturating_mul(chunks, max_chunk_size(a));
-    const bool referred = options.references && w.expected == outcome::raw;
+    const bool referred = options.target.references && w.expected == outcome::raw;
     const assembled_counts assembled = w.expected == outcome::recoded ? assembled_counts() : count_assembled(data);
     if (assembled.chunks > 0) {
       const double copied = 1 - static_cast<double>(assembled.elements) / static_cast<double>(assembled.all_elements);
@@ -151,7 +151,7 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
       if (w.expected == outcome::recoded && a.target_compression.kind != compressor::none)
         p.how += " as " + text_of(a.target_compression);
       const std::string only_v3 =
-          options.references && options.format != zarr_format::v3
+          options.target.references && options.target.zarr_format != zarr_format::v3
               ? metadata::v3_only_reason(a.stored_metadata(), !a.materialize && data.max_stored_chunks() < data.grid.chunks())
               : "";
       if (!only_v3.empty()) p.how += "; only for readers of Zarr v3: " + only_v3;

@@ -42,7 +42,7 @@ struct integrity_options {
   double sample = 1;                       // the share of the chunks (or shards) of each array that are read: more than 0, to 1
   std::uint64_t seed = 0;                  // of their choice
   // Read only this share of the chunks; the first share reports on metadata and names of objects.
-  std::optional<convert_options::share_type> share = {};
+  std::optional<zarrbits::partition> partition = {};
   bool lock = true;                                 // false: also read a file that another process has open for writing
   unsigned threads = 0;                             // that read and decode; 0: as many as there are processors
   std::uint64_t memory = std::uint64_t{512} << 20;  // limit for chunks in progress and lists of chunks
@@ -82,7 +82,7 @@ struct checked_array {
 // The result of a check.
 struct integrity_report {
   std::string name;                                        // as in the options
-  std::optional<convert_options::share_type> share;        // as in the options
+  std::optional<zarrbits::partition> partition;            // as in the options
   std::string format;                                      // "HDF5", "Zarr v2", "Zarr v3"; empty: not known
   std::uint64_t groups = 0;                                // number of groups
   std::vector<checked_array> arrays;                       // in the order of their paths
@@ -92,8 +92,8 @@ struct integrity_report {
   double seconds = 0;                                      // elapsed time
   // True if there is no problem, and everything could be checked.
   bool is_sound() const noexcept { return problems == 0 && unchecked == 0; }
-  // The report as strict JSON; docs/schema has its keys. A program can add its exit status.
-  std::string report_json(std::optional<int> exit_status = {}) const;
+  // The report as strict JSON; docs/schema has its keys.
+  std::string report_json() const;
 };
 
 // Throws error if an option makes no sense. check() calls it first.

@@ -46,7 +46,7 @@ struct combine_options {
   // the first file, or leave it out.
   enum class different_type { refuse, first, skip } different = different_type::refuse;
   bool overwrite = false;  // replace a target that is an HDF5 file
-  bool sync = false;       // flush the file to the disk before it gets its name
+  bool fsync = false;      // flush the file to the disk before it gets its name
   // The new file has aggregation variables of CF-1.13 in place of virtual datasets. Coordinates and their bounds keep their
   // values in it, and so does a dataset of at most 256 MiB that cannot be an aggregation variable, with a note: one with a part
   // that is in no file, with values that are not numbers, or with a dimension that has no name. The sources may be netCDF-3.

@@ -2,8 +2,8 @@
 //
 // How a conversion compresses chunks that it encodes again.
 //
-//   zarrbits::convert_options o{.source = "in.h5", .store = "out.zarr"};
-//   o.compress = {.kind = zarrbits::compressor::blosc, .level = 5};  // blosc:zstd:5, numbers with their bytes shuffled
+//   zarrbits::convert_options o{.source = {.name = "in.h5"}, .target = {.name = "out.zarr"}};
+//   o.encoding.compress = {.kind = zarrbits::compressor::blosc, .level = 5};  // blosc:zstd:5, numbers with their bytes shuffled
 //
 #ifndef ZARRBITS_COMPRESSION_HPP
 #define ZARRBITS_COMPRESSION_HPP

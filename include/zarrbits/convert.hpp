@@ -2,7 +2,7 @@
 //
 // HDF5 files to Zarr v3 stores, with an account of every object.
 //
-//   zarrbits::convert_result r = zarrbits::convert({.source = "in.h5", .store = "out.zarr"});
+//   zarrbits::convert_result r = zarrbits::convert({.source = {.name = "in.h5"}, .target = {.name = "out.zarr"}});
 //   if (r.has_losses()) std::cerr << r.report_json();   // what was skipped, and why
 //
 // Needs libhdf5 at link time, the header does not. It keeps process-wide state: call convert() from one thread at a time.
@@ -60,7 +60,7 @@ struct planned_dataset {
     };
     count regular;                             // on the regular grid
     count rectilinear;                         // on the rectilinear one
-    grid_type used = grid_type::regular;       // as convert_options::grid, or the store, says
+    grid_type used = grid_type::regular;       // as convert_encoding::grid, or the store, says
     grid_type suggested = grid_type::regular;  // the other one, if it more than halves what is encoded again
   };
   std::optional<grid_choice> grids = {};  // not set: the grid makes no difference
@@ -113,7 +113,7 @@ class convert_worker {
     std::uint64_t number = 0;  // number of the unit within its dataset, from 0
     std::string path;          // path of the dataset
   };
-  // Opens the source and joins the store. options.share identifies the process. Throws error.
+  // Opens the source and joins the store. execution.partition identifies the process. Throws error.
   explicit convert_worker(const convert_options& options);
   ~convert_worker();
   convert_worker(convert_worker&& other) noexcept;             // `other` can only be destroyed afterwards
@@ -128,7 +128,7 @@ class convert_worker {
   struct state;
   std::unique_ptr<state> state_;
 };
-// Refuses an existing store or, with `overwrite`, removes it; does nothing with `resume`. Throws error.
+// Refuses an existing store or, with existing_store::overwrite, removes it; does nothing with `resume`. Throws error.
 void begin_store(const convert_options& options);
 
 // Writes the metadata of a store whose chunks were made in shares. Throws error if chunks are missing, and says which

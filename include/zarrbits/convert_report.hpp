@@ -103,7 +103,7 @@ struct joined_source {
   std::uint64_t bytes = 0;         // its size; 0 if it was not opened
   std::uint64_t first = 0;         // its first index along the dimension
   std::uint64_t count = 0;         // its length along the dimension
-  bool left_out = false;           // it cannot be read; only with convert_options::keep_going
+  bool left_out = false;           // it cannot be read; only with convert_execution::keep_going
   std::vector<std::string> notes;  // sentences: how this file differs from the joined store
   std::size_t minor_notes = 0;     // how many of them, the last ones, are not about values, types or sizes
 };
@@ -119,7 +119,7 @@ struct convert_result {
   std::uint64_t source_bytes = 0;        // size of the source, of all files that were read for it with `concat`
   std::uint64_t store_objects = 0;       // number of files of the store; of a share or an append: of those that it wrote
   std::uint64_t store_bytes = 0;         // bytes of these files; of references, until the run ends, of what is not in the source
-  std::uint64_t referenced_objects = 0;  // with convert_options::references: number of objects that stay in the source
+  std::uint64_t referenced_objects = 0;  // with convert_target::references: number of objects that stay in the source
   std::uint64_t referenced_bytes = 0;    // bytes of these
   std::string started;                   // when, in UTC: "2026-01-31T12:34:56Z"
   double seconds = 0;                    // elapsed time
@@ -130,12 +130,12 @@ struct convert_result {
     std::string reason;  // a sentence
   };
   std::vector<refused_file> refused_files;  // files that were not read
-  std::vector<joined_source> sources;       // with convert_options::concat, in order; otherwise empty
+  std::vector<joined_source> sources;       // with convert_source::concat, in order; otherwise empty
 
   // True if something was skipped, or cannot be rebuilt from the store.
   bool has_losses() const noexcept;
-  // The report as strict JSON; docs/reference/report.md lists its keys. A program can add its exit status.
-  std::string report_json(std::optional<int> exit_status = {}) const;
+  // The report as strict JSON; docs/reference/report.md lists its keys.
+  std::string report_json() const;
 };
 
 }  // namespace zarrbits

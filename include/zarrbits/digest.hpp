@@ -44,7 +44,7 @@ struct digest_options {
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for the chunks in work
   // Read only this share of the values: the report has sums in place of digests, and add_digests() makes one of the reports of
   // all shares. The source must not change in between.
-  std::optional<convert_options::share_type> share = {};
+  std::optional<zarrbits::partition> partition = {};
   std::function<void(const std::string& path, std::uint64_t done, std::uint64_t bytes)> progress = {};  // called repeatedly
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };
@@ -56,7 +56,8 @@ struct array_digest {
   std::vector<std::uint64_t> shape;  // elements along each dimension
   std::string digest;                // 64 hexadecimal digits; empty if it cannot be made
   std::string reason;                // why not; or what Zarr's data type changes of the values
-  // With `share`: what its values add to the sums of both lanes, and the sums of an array of fill values; 32 hexadecimal digits.
+  // With `partition`: what its values add to the sums of both lanes, and the sums of an array of fill values; 32 hexadecimal
+  // digits.
   std::vector<std::string> sums = {}, fill_sums = {};
 };
 
@@ -75,13 +76,13 @@ struct digest_report {
   double seconds = 0;  // elapsed time
   // What the values are a share of, and the patterns that selected arrays.
   struct partition_type {
-    convert_options::share_type share;
+    zarrbits::partition share;
     std::vector<std::string> include, exclude;
   };
   std::optional<partition_type> partition = {};
 
-  // The report as strict JSON; docs/schema has its keys. A program can add its exit status.
-  std::string report_json(std::optional<int> exit_status = {}) const;
+  // The report as strict JSON; docs/schema has its keys.
+  std::string report_json() const;
 };
 
 // Throws error if an option makes no sense. digest() calls it first.

@@ -4,7 +4,7 @@
 //
 //   try {
 //     auto c = zarrbits::packbits("uint16", {.last_bit = 16});
-//     zarrbits::convert({.source = "in.h5", .store = "out.zarr"});
+//     zarrbits::convert({.source = {.name = "in.h5"}, .target = {.name = "out.zarr"}});
 //   } catch (const zarrbits::error& e) {   // a std::runtime_error; what() is a complete sentence
 //     switch (e.kind()) {
 //       case zarrbits::errc::invalid_configuration: ...   // packbits: "last_bit" is 16, but uint16 has bits 0 to 15; ...

@@ -47,7 +47,7 @@ struct export_options {
   remote_access remote = {};                 // how stores on servers are reached
   std::vector<std::string> external = {};    // folders of files that references and links may lead to; "all": any
   bool overwrite = false;                    // replace a target that is an HDF5 file
-  bool sync = false;                         // flush the file to the disk before it gets its name
+  bool fsync = false;                        // flush the file to the disk before it gets its name
   bool keep_going = false;                   // leave out what is damaged, and report it, instead of stopping
   std::vector<std::string> include = {};     // patterns of the store's paths: only these, with the groups above them
   std::vector<std::string> exclude = {};     // and without these, and what is below them
@@ -94,8 +94,8 @@ struct export_report {
 
   // True if something is not in the file.
   bool has_losses() const noexcept;
-  // The report as strict JSON; docs/schema has its keys. A program can add its exit status.
-  std::string report_json(std::optional<int> exit_status = {}) const;
+  // The report as strict JSON; docs/schema has its keys.
+  std::string report_json() const;
 };
 
 // Throws error if an option makes no sense. export_store() calls it first.

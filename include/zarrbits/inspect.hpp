@@ -85,7 +85,7 @@ struct unfinished_store {
   std::uint64_t units_done = 0;      // pieces of work that are done
   std::uint64_t units = 0;           // all of them; 0: not known
   std::uint64_t bytes_done = 0;      // bytes of their chunks
-  // One of the shares that processes make (convert_options::share).
+  // One of the shares that processes make (convert_execution::partition).
   struct share {
     unsigned index = 0;            // from 0
     std::uint64_t units_done = 0;  // pieces of work that are done

@@ -2,7 +2,7 @@
 //
 // How files and stores at "https://...", "http://...", "s3://...", "gs://..." and "az://..." are reached.
 //
-//   zarrbits::convert_options options{.source = "s3://bucket/in.nc", .store = "out.zarr"};
+//   zarrbits::convert_options options{.source = {.name = "s3://bucket/in.nc"}, .target = {.name = "out.zarr"}};
 //   options.remote.no_sign_request = true;  // a public bucket
 //
 #ifndef ZARRBITS_REMOTE_ACCESS_HPP

@@ -22,7 +22,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,7 +48,7 @@ struct repack_options {
   std::uint64_t page_size = 0;             // bytes of a page; 0: no pages or, for `cloud`, as many as the metadata needs
   file_format format = file_format::compatible;     // who can read the file
   bool overwrite = false;                           // replace a target that is an HDF5 file
-  bool sync = false;                                // flush the file to the disk before it gets its name
+  bool fsync = false;                               // flush the file to the disk before it gets its name
   bool lock = true;                                 // false: also read a file that another process has open for writing
   unsigned threads = 0;                             // that decode and encode; 0: as many as there are processors
   std::uint64_t memory = std::uint64_t{512} << 20;  // limit for values in progress
@@ -79,8 +78,8 @@ struct layout_report {
   std::vector<layout_finding> findings;    // each rule
   // True if all rules are met that are required.
   bool conforms() const noexcept;
-  // The report as strict JSON; docs/schema has its keys. A program can add its exit status.
-  std::string report_json(std::optional<int> exit_status = {}) const;
+  // The report as strict JSON; docs/schema has its keys.
+  std::string report_json() const;
 };
 
 // What became of a dataset.
@@ -106,8 +105,8 @@ struct repack_report {
   std::uint64_t source_bytes = 0, bytes = 0;  // sizes of both files
   std::uint64_t metadata_bytes = 0;           // at the start of the new file
   double seconds = 0;                         // elapsed time
-  // The report as strict JSON; docs/schema has its keys. A program can add its exit status.
-  std::string report_json(std::optional<int> exit_status = {}) const;
+  // The report as strict JSON; docs/schema has its keys.
+  std::string report_json() const;
 };
 
 // Throws error if an option makes no sense. repack(), plan() and check_layout() call it first.

@@ -16,7 +16,7 @@
 
 namespace zarrbits {
 
-// The parts of convert_options::source: "in.h5:/a/b" is object "/a/b" of "in.h5", unless a file has exactly that name.
+// The parts of convert_source::name: "in.h5:/a/b" is object "/a/b" of "in.h5", unless a file has exactly that name.
 struct source_name {
   std::string file;    // its name, "s3://bucket/key", or "https://host/path" (without its secrets: they are remembered)
   std::string object;  // "" for the whole file

@@ -148,6 +148,8 @@ def arguments(options: dict[str, Option]) -> list[str]:
             continue
         if isinstance(value, bool):
             flags += filter(None, [flag if value else negated])
+        elif not flag:
+            raise WrongOption(f"zarrbits: `{name}` is {value!r}; set True or False", 2)
         elif isinstance(value, (list, tuple)) and name in ("chunk", "shard") and not any(isinstance(n, str) for n in value):
             # the comma at the end tells a shape of one dimension from a size
             flags.append(f"{flag}={','.join(map(str, value))}{',' if len(value) == 1 else ''}")

@@ -23,7 +23,7 @@ from typing import Any, Union
 import numpy as np
 
 from .command import Error, certificates
-from .hdf5_library import OpenDataset, OpenFile
+from .hdf5_library import OpenDataset, OpenFile, address_of
 from .hdf5_selection import Axis, axes_of, result_shape, runs_of, split_fields
 from .hdf5_values import Empty, Reference, RegionReference, dtype_of, is_packed, text_of, unpack
 from .remote import header_lines
@@ -476,7 +476,7 @@ class Dataset(_Object):
             return unpack(self._type, self._opened().read_packed(first, count, step), count)
         values = np.empty(count, self.dtype)
         if values.size:
-            self._opened().read(first, count, step, values.ctypes.data, values.nbytes)
+            self._opened().read(first, count, step, address_of(values), values.nbytes)
         return values
 
     def _read_list(self, axes: list[Axis], dimension: int) -> Any:
@@ -498,6 +498,11 @@ class Dataset(_Object):
         return self._read(axes)[tuple(w - a.first for w, a in zip(where, axes))]
 
     def __getitem__(self, selection: Any) -> Any:
+        if selection is Ellipsis and self.shape and not self._packed:
+            values = np.empty(self.shape, self.dtype)
+            if values.size:
+                self._opened().read_whole(self.shape, address_of(values), values.nbytes)
+            return values
         names, pieces = split_fields(selection if isinstance(selection, tuple) else (selection,))
         if names:
             return _fields(self[pieces], names)
@@ -542,7 +547,7 @@ class Dataset(_Object):
         is_box = all(a.indexes is None for a in axes)
         fits = isinstance(target, np.ndarray) and target.shape == result_shape(axes) and target.flags.c_contiguous
         if is_box and fits and target.flags.writeable and target.dtype == self.dtype and not self._packed and target.size:
-            self._opened().read(*_box_of(axes), target.ctypes.data, target.nbytes)
+            self._opened().read(*_box_of(axes), address_of(target), target.nbytes)
         elif dest_sel is None:
             out[...] = np.asarray(self[source_sel]).reshape(out.shape)
         else:

@@ -84,6 +84,17 @@ def _bytes_of(function: Any, *arguments: Any) -> bytes:
         library().zarrbits_hdf5_free(pointer)
 
 
+_BYTE = ctypes.c_char
+
+
+def address_of(array: Any) -> Any:
+    """Where a contiguous array begins, as an argument of a call. numpy's own `array.ctypes` takes as long as a small call."""
+    try:
+        return ctypes.byref(_BYTE.from_buffer(array))
+    except (ValueError, BufferError):  # times, which are not buffers
+        return array.ctypes.data
+
+
 class OpenFile:
     """An open file of the library. It is closed when nobody uses it any longer; a child process never closes its parent's."""
 
@@ -115,6 +126,7 @@ class OpenDataset:
     def __init__(self, file: OpenFile, path: bytes) -> None:
         self.process = file.process
         self._read = library().zarrbits_hdf5_read
+        self._whole: tuple[Any, ...] | None = None  # the arguments that select all of it
         self.pointer = library().zarrbits_hdf5_open_dataset(file.pointer, path)
         if not self.pointer:
             raise _failure()
@@ -128,6 +140,14 @@ class OpenDataset:
         rank = len(first)
         numbers = ctypes.c_uint64 * rank
         if self._read(self.pointer, rank, numbers(*first), numbers(*count), numbers(*step), address, size):
+            raise _failure()
+
+    def read_whole(self, shape: Sequence[int], address: Any, size: int) -> None:
+        """All of it: a call for a few values costs little more than the library's own work."""
+        if self._whole is None:
+            numbers = ctypes.c_uint64 * len(shape)
+            self._whole = len(shape), numbers(), numbers(*shape), None
+        if self._read(self.pointer, *self._whole, address, size):
             raise _failure()
 
     def read_packed(self, first: Sequence[int], count: Sequence[int], step: Sequence[int]) -> bytes:

@@ -145,7 +145,7 @@ class Secrets:
         cloud = next((c for c in ("az", "gs") if c in clouds), "s3")
         more, variables = of_storage_options(storage_options_of(list(locations)) if given is None else given, cloud)
         for name, value in more.items():
-            if isinstance(value, bool) or options.get(name) is None:  # a value of the call wins; bools are not the default
+            if isinstance(value, bool) or options.get(name) is None:  # a call may define other values itself
                 options[name] = value
         headers = options.pop("headers", None)
         if headers:

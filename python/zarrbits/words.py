@@ -11,7 +11,7 @@ from .options import FLAGS, OPTIONS
 
 
 def flags_of(keyword: str) -> tuple[str, str]:
-    """(the flag of its value, or of True; the flag of False), "" for none."""
+    """(the flag of its value, or of True; the flag of False). "" for one that is missing."""
     return FLAGS.get(keyword, ("--" + keyword.replace("_", "-"), ""))
 
 

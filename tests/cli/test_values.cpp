@@ -48,8 +48,10 @@ BOOST_AUTO_TEST_CASE(sizes_and_shapes) {
   BOOST_TEST(parse_bytes("--memory", "64kiB") == 65536U);
   BOOST_TEST(parse_bytes("--memory", "512M") == 536870912U);
   BOOST_TEST(parse_bytes("--memory", "2G") == 2147483648U);
-  BOOST_TEST(parse_shard("--shard", "64M").bytes == 67108864U);
-  BOOST_TEST((parse_shard("--shard", "1000,2000").shape == std::vector<std::uint64_t>{1000, 2000}));
+  BOOST_TEST(parse_shard("--shard", "64M")->bytes == 67108864U);
+  BOOST_TEST(!parse_shard("--shard", "").has_value());
+  BOOST_TEST((parse_shard("--shard", "none")->bytes == 0U && parse_shard("--shard", "none")->shape.empty()));
+  BOOST_TEST((parse_shard("--shard", "1000,2000")->shape == std::vector<std::uint64_t>{1000, 2000}));
   BOOST_TEST((parse_shape("--chunk", "100,") == std::vector<std::uint64_t>{100}));
   BOOST_TEST(parse_shape("--chunk", "").empty());
   for (const char* text : {"x", "1,x", "0", "1,0", "-1", "99999999999999999999", "9999999999999G", ",1", "1X"}) {
@@ -74,7 +76,7 @@ BOOST_AUTO_TEST_CASE(words) {
 
 BOOST_AUTO_TEST_CASE(sentences_of_the_library_get_the_flags_of_the_command) {
   BOOST_TEST(with_flags("\"x\" exists; replace it with `overwrite`") == "\"x\" exists; replace it with --overwrite");
-  BOOST_TEST(with_flags("`external` FOLDER, `allow_expansion` or `share`") ==
+  BOOST_TEST(with_flags("`external` FOLDER, `allow_expansion` or `partition`") ==
              "--external FOLDER, --allow-expansion or --partition");
   for (const char* other : {"", "`", "``", "`overwrite", "`Overwrite`", "overwrite`", "a `name` of a stranger", "`\xFF`"})
     BOOST_TEST(with_flags(other) == other);

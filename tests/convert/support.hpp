@@ -126,8 +126,8 @@ class conversion {
 
   zarrbits::convert_result& run(zarrbits::convert_options options = {}) {
     file_ = handle();
-    options.source = source();
-    options.store = store();
+    options.source.name = source();
+    options.target.name = store();
     result_ = zarrbits::convert(options);
     return result_;
   }

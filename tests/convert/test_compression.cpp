@@ -88,8 +88,8 @@ BOOST_AUTO_TEST_CASE(what_was_fast_stays_fast_and_the_rest_becomes_zstd) {
   }
   c.close();
   zarrbits::convert_options options;
-  options.source = c.source();
-  options.store = c.store();
+  options.source.name = c.source();
+  options.target.name = c.store();
   const json plan = json::parse(zarrbits::plan(options).json());
   BOOST_TEST(plan["datasets"].size() == expected.size());
   for (const json& d : plan["datasets"]) {

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(native_copies_chunks_under_the_names_of_numcodecs) {
         stored = stored_chunk(d, {40});
         write_chunk(d, bytes_of(v).substr(0, 160), (1U << mix.size()) - 1);  // all filters left out
       }
-      BOOST_TEST(!c.run({.profile = zarrbits::profile::native}).has_losses());
+      BOOST_TEST(!c.run({.encoding = {.profile = zarrbits::profile::native}}).has_losses());
       BOOST_TEST((c.result().profile == zarrbits::profile::native));
       BOOST_TEST(c.meta("x")["codecs"] == codecs);
       BOOST_TEST((c.chunk("x/c/1") == stored));
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(recode_compresses_as_it_is_told) {
         if (filtered) check(H5Pset_deflate(p, 4), "deflate");
         c.dataset("x", H5T_STD_I32LE, {100}, v, p);
         c.dataset("contiguous", H5T_STD_I32LE, {100}, v);
-        BOOST_TEST(!c.run({.compress = how}).has_losses());
+        BOOST_TEST(!c.run({.encoding = {.compress = how}}).has_losses());
         BOOST_TEST((c.result().profile == zarrbits::profile::recode));
         for (const char* name : {"x", "contiguous"}) {
           const json codecs = c.meta(name)["codecs"];
@@ -192,14 +192,17 @@ BOOST_AUTO_TEST_CASE(recode_compresses_as_it_is_told) {
                                                          {compressor::blosc, 10},
                                                          {compressor::blosc, 5, blosc_compressor::snappy},
                                                          {compressor::blosc, 5, blosc_compressor::blosclz}}) {
-    BOOST_CHECK_THROW(zarrbits::check_options({.compress = how}), zarrbits::error);
+    BOOST_CHECK_THROW(zarrbits::check_options({.encoding = {.compress = how}}), zarrbits::error);
   }
-  BOOST_CHECK_THROW(zarrbits::check_options({.profile = zarrbits::profile::native, .compress = compression{}}), zarrbits::error);
-  BOOST_CHECK_THROW(zarrbits::check_options({.chunk = {0}}), zarrbits::error);
-  BOOST_CHECK_THROW(zarrbits::check_options({.chunk = std::vector<std::uint64_t>(33, 1)}), zarrbits::error);
-  BOOST_CHECK_THROW(zarrbits::check_options({.shard = {.shape = {1, 0}}}), zarrbits::error);
-  BOOST_CHECK_THROW(zarrbits::check_options({.shard = {.bytes = 1, .shape = {1}}}), zarrbits::error);
-  BOOST_CHECK_NO_THROW(zarrbits::check_options({.chunk = std::vector<std::uint64_t>(32, 1), .shard = {.bytes = 1}}));
+  BOOST_CHECK_THROW(zarrbits::check_options({.encoding = {.profile = zarrbits::profile::native, .compress = compression{}}}),
+                    zarrbits::error);
+  BOOST_CHECK_THROW(zarrbits::check_options({.encoding = {.chunk = {0}}}), zarrbits::error);
+  BOOST_CHECK_THROW(zarrbits::check_options({.encoding = {.chunk = std::vector<std::uint64_t>(33, 1)}}), zarrbits::error);
+  BOOST_CHECK_THROW(zarrbits::check_options({.encoding = {.shard = zarrbits::shard_size{.shape = {1, 0}}}}), zarrbits::error);
+  BOOST_CHECK_THROW(zarrbits::check_options({.encoding = {.shard = zarrbits::shard_size{.bytes = 1, .shape = {1}}}}),
+                    zarrbits::error);
+  BOOST_CHECK_NO_THROW(zarrbits::check_options(
+      {.encoding = {.chunk = std::vector<std::uint64_t>(32, 1), .shard = zarrbits::shard_size{.bytes = 1}}}));
 }
 
 BOOST_AUTO_TEST_CASE(edge_chunks_stored_without_filters_are_seen) {
@@ -233,7 +236,7 @@ BOOST_AUTO_TEST_CASE(damaged_chunks_end_the_run_or_are_named) {
       check(H5Dwrite_chunk(d, H5P_DEFAULT, 0, first, bytes.size(), bytes.data()), "write a chunk");
     }
     if (keep_going) {
-      BOOST_TEST(c.run({.keep_going = true}).has_losses());
+      BOOST_TEST(c.run({.execution = {.keep_going = true}}).has_losses());
       BOOST_TEST(c.entry("/x").lossy);
       BOOST_TEST((c.entry("/x").lost_chunks == std::vector<std::vector<std::uint64_t>>{{1}}));
       BOOST_TEST(c.has("x/c/0"));

@@ -63,7 +63,7 @@ BOOST_FIXTURE_TEST_CASE(chunks_of_our_packbits_filter_are_copied_or_decoded, fix
     { write_chunk(packed(c, "big", H5T_STD_U16BE, 34, {12, 0, 0, 0}), g.encoded); }
     { write_chunk(packed(c, "masked", H5T_STD_U16LE, 34, {12, 0, 0, 0}), g.decoded, 1); }
     zarrbits::convert_options o;
-    o.codec = codec;
+    o.encoding.codec = codec;
     BOOST_TEST(!c.run(o).has_losses());
     if (keep) {
       BOOST_TEST((c.chunk("x/c/0") == g.encoded));
@@ -90,7 +90,7 @@ BOOST_FIXTURE_TEST_CASE(a_raw_chunk_that_does_not_fit_in_12_bits_makes_the_array
   wide[5] = static_cast<char>(0xFF);
   { write_chunk(packed(c, "x", H5T_STD_U16LE, 34, {12, 0, 0, 0}), wide, 1); }
   zarrbits::convert_options o;
-  o.codec = zarrbits::array_codec::packbits;
+  o.encoding.codec = zarrbits::array_codec::packbits;
   BOOST_TEST(!c.run(o).has_losses());
   BOOST_TEST((c.chunk("x/c/0") == wide));
   BOOST_TEST(c.meta("x")["codecs"][0]["name"] == "bytes");
@@ -130,7 +130,7 @@ BOOST_FIXTURE_TEST_CASE(packed_chunks_of_a_wrong_length_are_damage, fixture) {
     conversion c;
     { write_chunk(packed(c, "x", H5T_STD_U16LE, 34, {12, 0, 0, 0}), g.encoded + "x"); }
     zarrbits::convert_options o;
-    o.codec = codec;
+    o.encoding.codec = codec;
     BOOST_CHECK_THROW(c.run(o), zarrbits::error);
   }
 }
@@ -140,8 +140,8 @@ BOOST_FIXTURE_TEST_CASE(integers_are_packed_on_request_and_what_does_not_fit_is_
   std::vector<std::uint16_t> v(34);
   std::memcpy(v.data(), g.decoded.data(), g.decoded.size());
   zarrbits::convert_options o;
-  o.codec = zarrbits::array_codec::packbits;
-  o.bits = 12;
+  o.encoding.codec = zarrbits::array_codec::packbits;
+  o.encoding.bits = 12;
   {
     conversion c;
     c.dataset("x", H5T_STD_U16LE, {34}, v);
@@ -155,7 +155,7 @@ BOOST_FIXTURE_TEST_CASE(integers_are_packed_on_request_and_what_does_not_fit_is_
     BOOST_TEST(!c.run(o).has_losses());
     BOOST_TEST(c.chunk("x/c/0").size() == sizeof v[0] * v.size());  // kept as it is, unless its bits are given by name
   }
-  o.bits_of = {{.pattern = "x", .first_bit = 0, .last_bit = 11}};
+  o.encoding.bits_of = {{.pattern = "x", .first_bit = 0, .last_bit = 11}};
   conversion c;
   c.dataset("x", H5T_STD_U16LE, {34}, v);
   BOOST_CHECK_EXCEPTION(c.run(o), zarrbits::error, [](const zarrbits::error& e) {
@@ -220,7 +220,7 @@ BOOST_FIXTURE_TEST_CASE(parameters_that_were_never_resolved_mean_that_chunks_are
         }
         { write_chunk(c.dataset("x", H5T_STD_U16LE, {34}, p), stored, mask); }
         zarrbits::convert_options o;
-        o.codec = zarrbits::array_codec::bytes;
+        o.encoding.codec = zarrbits::array_codec::bytes;
         BOOST_TEST(!c.run(o).has_losses());
         BOOST_TEST((elements(c.meta("x")["codecs"], c.chunk("x/c/0"), g.decoded.size()) == g.decoded));
       }

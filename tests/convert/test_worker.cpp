@@ -27,9 +27,9 @@ class case_of_three : public conversion {
     run();
   }
   zarrbits::convert_options elsewhere(unsigned index) const {
-    return {.source = source(),
-            .store = folder() / "shared.zarr",
-            .share = zarrbits::convert_options::share_type{.index = index, .count = 2}};
+    return {.source = {.name = source()},
+            .target = {.name = folder() / "shared.zarr"},
+            .execution = {.partition = zarrbits::partition{.index = index, .count = 2}}};
   }
 };
 
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(workers_make_the_units_between_them) {
   const case_of_three c;
   begin_store(c.elsewhere(0));
   zarrbits::convert_options all = c.elsewhere(0);
-  all.share.reset();
+  all.execution.partition.reset();
   {
     zarrbits::convert_worker first(c.elsewhere(0)), second(c.elsewhere(1));
     const auto units = first.missing();
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(workers_make_the_units_between_them) {
     third.make(third.missing()[0]);
   }
   BOOST_TEST(!zarrbits::finalize(all).has_losses());
-  const auto r = zarrbits::verify({.source = all.source, .store = all.store});
+  const auto r = zarrbits::verify({.source = all.source.name, .store = all.target.name});
   BOOST_TEST(r.elements == 300U);
   BOOST_TEST((!r.failed() && !r.incomplete()));
   BOOST_CHECK_THROW(begin_store(c.elsewhere(0)), zarrbits::error);
@@ -66,9 +66,9 @@ BOOST_AUTO_TEST_CASE(workers_make_the_units_between_them) {
 
 BOOST_AUTO_TEST_CASE(workers_convert_stores) {
   const case_of_three c;
-  zarrbits::convert_options all{.source = c.store(), .store = c.folder() / "again.zarr"};
+  zarrbits::convert_options all{.source = {.name = c.store()}, .target = {.name = c.folder() / "again.zarr"}};
   zarrbits::convert_options mine = all;
-  mine.share = zarrbits::convert_options::share_type{.index = 0, .count = 2};
+  mine.execution.partition = zarrbits::partition{.index = 0, .count = 2};
   begin_store(mine);
   {
     zarrbits::convert_worker first(mine), second(mine);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(workers_convert_stores) {
     third.make(third.missing()[0]);
   }
   BOOST_TEST(!zarrbits::finalize(all).has_losses());
-  const auto r = zarrbits::verify({.source = c.source(), .store = all.store});
+  const auto r = zarrbits::verify({.source = c.source(), .store = all.target.name});
   BOOST_TEST(r.elements == 300U);
   BOOST_TEST((!r.failed() && !r.incomplete()));
 }
@@ -97,8 +97,8 @@ BOOST_AUTO_TEST_CASE(a_dataset_is_planned_once) {
   using zarrbits::conversion::hdf5_conversion;
   for (const std::uint64_t memory : {std::uint64_t{512} << 20, std::uint64_t{16} << 20}) {  // room for all, or for two
     zarrbits::convert_options o = c.elsewhere(0);
-    o.share.reset();
-    o.memory = memory;
+    o.execution.partition.reset();
+    o.execution.memory = memory;
     hdf5_conversion all(o, hdf5_conversion::mode::full);
     std::vector<std::shared_ptr<zarrbits::conversion::dataset_plan>> plans;
     BOOST_TEST(all.units().size() == 3U);

@@ -43,9 +43,9 @@ void command_line(command::convert_kind kind, std::string_view text) {
   if (command::parse_convert_arguments(arguments, kind, static_cast<int>(words.size()), argv.data())) return;
   const convert_options& options = arguments.options;
   check_options(options);  // accepted once, accepted again
-  text::selection wanted(options.include, options.exclude);
+  text::selection wanted(options.selection.include, options.selection.exclude);
   for (const char* path : {"/", "/a", "/a/b.raw", "/g1/g2/temperature [K]"}) (void)wanted.matches(path);
-  split_source(options.source);
+  split_source(options.source.name);
 }
 
 #ifdef ZARRBITS_WITH_S3

@@ -37,6 +37,13 @@ def write_files(folder, page):
             f["t2m"].dims[0].attach_scale(f["time"])
     if page == "references":
         harness.run("convert", "--virtual", "in.h5", "refs.json", cwd=folder)
+    if page == "check":
+        harness.run("convert", "-q", "in.h5", "camera.zarr", cwd=folder)
+    if page == "repack":
+        with h5py.File(folder / "tas.nc", "w") as f:
+            f.attrs["variable_id"] = "tas"
+            f.create_dataset("time", data=np.arange(120.0), chunks=(1,), maxshape=(None,))
+            f.create_dataset("tas", data=np.ones((120, 90, 180), "f4"), chunks=(1, 90, 180), compression="gzip")
 
 
 def test_there_are_some():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """A year of monthly netCDF files with chunks of ten days, joined with --grid rectilinear: what zarr-python, xarray, zarrs and
-Icechunk read is what xarray.open_mfdataset reads of the files. docs/guide/many-files.md."""
+Icechunk read is what xarray.open_mfdataset reads of the files. docs/guide/rectilinear.md."""
 
 import json
 

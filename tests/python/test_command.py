@@ -377,6 +377,8 @@ def test_keywords_and_flags():
     for keyword, flag in ("access", "--for"), ("headers", "--header"), ("zarr_format", "--zarr-format"):
         assert arguments({keyword: "x"}) == [f"{flag}=x"] and in_python(f"{flag} is missing") == f"`{keyword}` is missing"
     assert arguments({"lock": True, "overwrite": False, "consolidate": None}) == []
+    with pytest.raises(ValueError, match="`lock` is 'no'; set True or False"):
+        arguments({"lock": "no"})
     assert in_python("with `no_etag`, --no-such and `threads`") == "with `etag=False`, --no-such and `threads`"
     for name in "no_lock", "no_etag", "no_consolidate", "header":
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):

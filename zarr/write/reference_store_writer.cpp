@@ -279,7 +279,7 @@ std::map<std::string, text::json> reference_store_writer::v2_documents(io::v2_re
   const std::string missing = v2.only_v3();
   if (missing.empty() || (formats.v3 && !is_parquet_target(path_))) return v2.documents();
   if (!formats.v3)
-    throw zarrbits::error(errc::unsupported, "Zarr v2 cannot have the array \"" + missing + "\"; set `format` to both or 3",
+    throw zarrbits::error(errc::unsupported, "Zarr v2 cannot have the array \"" + missing + "\"; set `zarr_format` to both or 3",
                           {path_, missing});
   // fsspec needs an entry ".zarray" of each array in Parquet, so that readers of Zarr v2 would fail on that one
   formats.v2 = false;

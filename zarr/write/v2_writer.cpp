@@ -64,7 +64,7 @@ class v2_writer final : public forwarding_writer {
       } catch (const metadata::not_representable_in_v2& reason) {
         throw zarrbits::error(errc::unsupported,
                               "Zarr v2 cannot have the array \"/" + prefix.substr(0, prefix.size() - (prefix.empty() ? 0 : 1)) +
-                                  "\": " + reason.what() + "; leave it out with `exclude`, or set `format` to 3");
+                                  "\": " + reason.what() + "; leave it out with `exclude`, or set `zarr_format` to 3");
       }
       put_document(prefix + ".zattrs", std::move(array.zattrs));
       put_document(prefix + ".zarray", std::move(array.zarray));
