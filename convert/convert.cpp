@@ -177,7 +177,7 @@ void check_options(const convert_options& options) {
   }
   if (options.execution.partition &&
       (options.execution.partition->count == 0 || options.execution.partition->index >= options.execution.partition->count)) {
-    throw zarrbits::error(errc::invalid_option, "share " + std::to_string(options.execution.partition->index) + " of " +
+    throw zarrbits::error(errc::invalid_option, "partition " + std::to_string(options.execution.partition->index) + " of " +
                                                     std::to_string(options.execution.partition->count) +
                                                     " does not exist; the first is 0");
   }

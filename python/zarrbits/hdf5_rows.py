@@ -89,14 +89,15 @@ class _PackedChunks(_Chunks):
     def encode(self, values: Array) -> Any:
         values = np.ascontiguousarray(values, self.native)
         payload = np.empty(self.packed_size, np.uint8)
-        if self.codec.encode(values, payload) == library.DONE:
+        result, _ = self.codec.encode(values, payload)
+        if result == library.OK:
             return payload
         return np.ascontiguousarray(values, self.dtype).reshape(-1).view(np.uint8)  # a value does not fit
 
     def decode(self, stored: bytes, mask: int, values: Array) -> bool:
         if mask == 0 and len(stored) == self.packed_size:
             native = values if values.dtype == self.native else np.empty(self.chunk, self.native)
-            if self.codec.decode(np.frombuffer(stored, np.uint8), native) != library.DONE:
+            if self.codec.decode(np.frombuffer(stored, np.uint8), native) != library.OK:
                 return False
             if native is not values:
                 values[...] = native

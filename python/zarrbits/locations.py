@@ -26,6 +26,7 @@ class Upath(Protocol):
 
 Location = Union[str, "os.PathLike[str]", Upath]  # and h5py.File, which has no types
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_SECRETS = re.compile(r"(?is)^(https?://)(?:[^/@]*@)?([^?]*).*")
 _REACHED = {  # s3a and s3n: Hadoop's names for it; gcs: fsspec's; azure: obstore's
     "s3": "s3",
     "s3a": "s3",
@@ -83,8 +84,8 @@ def absolute(name: str) -> str:
 
 
 def in_short(names: Sequence[str]) -> str:
-    """The first, and how many more there are."""
-    first = f'"{names[0]}"' if names else "nothing"
+    """The first, and how many more there are. Of a URL without a user and a query, which may be secrets."""
+    first = '"' + _SECRETS.sub(r"\1\2", names[0]) + '"' if names else "nothing"
     return first + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 

@@ -181,7 +181,7 @@ def convert(
 def _for_workers(options: dict[str, Option], storage_options: Any) -> dict[str, Option]:
     """Names of files are made absolute, since workers may be in other folders."""
     known: dict[str, Option] = {name: value for name, value in options.items() if value is not None}
-    for name in ("ca_file", "scratch", "report", "headers"):
+    for name in ("ca_file", "scratch", "report", "headers", "places"):
         value = known.get(name)
         if isinstance(value, (str, os.PathLike)):  # headers may be a mapping
             known[name] = os.path.abspath(os.fsdecode(value))

@@ -63,7 +63,7 @@ def _take_azure_variables(told: dict[str, Any]) -> dict[str, str]:
 
 
 def header_lines(headers: Any) -> list[str]:
-    """ "NAME: VALUE" of each header, of a mapping or of a file that has them like this."""
+    """A line "NAME: VALUE" for each header, of a mapping or of a file with such lines."""
     if isinstance(headers, Mapping):
         for name, value in headers.items():
             if "\n" in f"{name}{value}":  # it would be another header

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import zarrbits
-from zarrbits.locations import absolute, name_of, storage_options_of
+from zarrbits.locations import absolute, in_short, name_of, storage_options_of
 from zarrbits.remote import Secrets
 
 
@@ -123,6 +123,11 @@ def test_names_for_workers_in_other_folders(folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert absolute("a/b.h5") == f"{folder}/a/b.h5" and absolute("@list.txt") == f"@{folder}/list.txt"
     assert absolute("*.nc") == f"{folder}/*.nc" and absolute("s3://b/k") == "s3://b/k" and absolute("/a") == "/a"
+
+
+def test_sentences_have_no_secrets_of_urls():
+    assert in_short(["https://me:pass@host/a.nc?sig=SECRET", "b"]) == '"https://host/a.nc" and 1 more'
+    assert in_short(["/data/what?.nc"]) == '"/data/what?.nc"' and in_short([]) == "nothing"
 
 
 def test_empty_options_are_errors_and_do_not_mean_everything(folder):

@@ -169,7 +169,9 @@ def test_headers_that_are_wrong():
         for call in zarrbits.inspect, zarrbits.File:
             with pytest.raises(kind, match=words) as refusal:
                 call("https://127.0.0.1:1/in.h5", headers=headers)
-            assert SECRET not in str(refusal.value) and (isinstance(headers, (dict, list)) or refusal.value.__suppress_context__)
+            assert SECRET not in str(refusal.value)
+            if isinstance(refusal.value, OSError):  # nor in what a traceback shows
+                assert refusal.value.__cause__ is None and refusal.value.__suppress_context__
     with pytest.raises(ValueError, match="the header 'a' is not one line"):
         zarrbits.inspect("https://127.0.0.1:1/in.h5", storage_options={"headers": {"a": "b\nc: d"}})
 
