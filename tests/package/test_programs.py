@@ -148,9 +148,8 @@ def test_fragments_compile(tmp_path):
 def test_fragments_in_c_compile(tmp_path):
     [block] = re.findall(r"^```c\n(.*?)^```", (ROOT / "docs/guide/c.md").read_text(encoding="utf-8"), re.M | re.S)
     text = (
-        "#include <stdio.h>\n#include <zarrbits/zarrbits_c.h>\nuint16_t row[1000];\nunsigned char chunk[1500];\nint main(void) {\n"
-        + block
-        + "return element != 0; }"
+        "#include <stdio.h>\n#include <zarrbits/zarrbits_c.h>\n"
+        "uint16_t row[1000];\nunsigned char chunk[1500];\nint main(void) {\n" + block + "return element != 0; }"
     )
     (tmp_path / "fragment.c").write_text(text, encoding="utf-8")
     subprocess.run(
