@@ -2,7 +2,7 @@
 """Runs all benchmarks on one machine, one after the other, and keeps what each one printed as bench/results/NAME.json: the
 command, the commit, the processor, how busy the machine was before, and the tables. bench/performance.py makes the page of these.
 
-python3 bench/all.py [NAME]...      default: all; an hour and a half on an idle machine with two cores
+python3 bench/all.py [NAME]...      default: all; half an hour on an idle machine with two cores
 """
 
 import argparse
@@ -28,7 +28,7 @@ BENCHMARKS = {
     "stores": f"build/bench/zarr/bin/python bench/stores.py {COMMAND} build/bench/zarr/bin/python --rounds 3",
     "repack": f"build/bench/repack/bin/python bench/repack.py {COMMAND} build/bench/repack/bin/python --rounds 3",
     "many": "scripts/bench-many --days 400 --tiles 400 --rounds 1",
-    "packing": "scripts/bench --json build/bench/packing.json",
+    "packing": "scripts/bench --quick --json build/bench/packing.json",
     "check": f"/usr/bin/python3 bench/check.py {COMMAND} build/bench/bin/bench_decode --rounds 3",
     "rows": "build/bench/bin/bench_rows",
     "zarr_codec": "build/interop/venv/bin/python bench/zarr_codec.py 64",
