@@ -23,7 +23,7 @@ COMMAND = "build/release/bin/zarrbits"
 # name -> command line, from the root of the sources; the environments with the peers are those that the scripts make
 BENCHMARKS = {
     "start": f"/usr/bin/python3 bench/start.py {COMMAND}",
-    "hdf5_reader": "build/interop/venv/bin/python bench/hdf5_reader.py --size 256 --runs 3",
+    "hdf5_reader": "build/interop/venv/bin/python bench/hdf5_reader.py --size 256",
     "convert": "scripts/bench-convert --rounds 3 --only deflate --only table",
     "stores": f"build/bench/zarr/bin/python bench/stores.py {COMMAND} build/bench/zarr/bin/python --rounds 3",
     "repack": f"build/bench/repack/bin/python bench/repack.py {COMMAND} build/bench/repack/bin/python --rounds 3",
