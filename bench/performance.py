@@ -84,12 +84,12 @@ def packing_section():
             row("without SIMD (`portable`), pack 12 of 16 bits", "encode/16/12", "64 KiB", "portable"),
             row("through a plain Boost chain, pack 12 of 16 bits", "push/encode/16/12", "1 MiB"),
         ),
-        "![GB/s over the bits kept](performance.svg)",
+        "Beside it a full run of `scripts/bench` on an Intel Xeon with AVX-512:\n\n![GB/s over the bits kept](performance.svg)",
     )
 
 
 def hdf5_section():
-    reader, rows, codec = Result("hdf5_reader"), Result("rows"), Result("zarr_codec")
+    reader, codec = Result("hdf5_reader"), Result("zarr_codec")
 
     def read(name):
         return name, *(reader.text(name, c) for c in ("h5py, s", "1 thread", "2 threads"))
@@ -114,15 +114,13 @@ def hdf5_section():
                 )
             ),
         ),
-        f"{rows.source()}; 12 of 16 bits, one file",
-        table(rows.tables[0]["columns"], *rows.tables[0]["rows"]),
         f"{codec.source()}; a uint16 array with 12 bits used, in zarr-python",
         table(codec.tables[0]["columns"], *codec.tables[0]["rows"]),
     )
 
 
 def conversion_section():
-    convert, stores, repack, start, check = (Result(n) for n in ("convert", "stores", "repack", "start", "check"))
+    convert, stores, repack, start = (Result(n) for n in ("convert", "stores", "repack", "start"))
 
     def converted(what, title, ours, theirs, column="CPU seconds"):
         mine, peer = (convert.text(way, column, title) for way in (ours, theirs))
@@ -166,8 +164,6 @@ def conversion_section():
         ),
         f"{start.source()}; of a command with Debian's libraries, for a file with ten numbers",
         table(start.tables[0]["columns"], *start.tables[0]["rows"]),
-        f"{check.source()}; 250 MB, one thread",
-        table(check.tables[0]["columns"], *check.tables[0]["rows"]),
     )
 
 
@@ -200,9 +196,10 @@ def remote_section():
     remote = Result("remote")
     return section(
         "How fast are files on servers?",
-        remote,
-        "; requests and MB downloaded: a file in pages (cloud-optimised), one with 400 variables whose metadata is all over, "
-        "10,000 small chunks, and 1,000 of 4,000 chunks written",
+        f"`{remote.command}`, {remote.commit}, {remote.date}; requests and MB downloaded, which no processor changes: a file in "
+        "pages (cloud-optimised), one with 400 variables whose metadata is all over, 10,000 small chunks, and 1,000 of 4,000 "
+        "chunks written",
+        "",
         table(remote.tables[0]["columns"], *remote.tables[0]["rows"]),
         "h5netcdf reads no index of chunks to open a file, and `plan` reads all of them. `convert` counts its last look at the "
         "file, which finds out whether it has changed.",
@@ -210,9 +207,7 @@ def remote_section():
 
 
 def goals_section():
-    reader, convert, stores, repack, many, check = (
-        Result(n) for n in ("hdf5_reader", "convert", "stores", "repack", "many", "check")
-    )
+    reader, convert, stores, repack, many = (Result(n) for n in ("hdf5_reader", "convert", "stores", "repack", "many"))
     xarray = "xarray, open_mfdataset to to_zarr"
 
     def times(way, title):
@@ -243,19 +238,19 @@ def goals_section():
         yield "400 tiles, native, over xarray, CPU", 20, times("zarrbits, native", "400 tiles")
         for name, threads, wanted in (
             ("shuffle+deflate float32", "1 thread", 1.6),
+            ("shuffle+deflate float32", "2 to 1", 1.7),
             ("zstd float32", "2 threads", 1.5),
             ("bitshuffle-lz4 uint32", "2 threads", 1.5),
             ("blosc:lz4 float32", "2 threads", 1.5),
             ("contiguous", "1 thread", 0.95),
             ("chunks without filters", "1 thread", 0.95),
+            ("tiny", "1 thread", 0.95),
         ):
             yield f"`zarrbits.File` over h5py, {name}, {threads}, elapsed", wanted, reader.number(name, threads)
-        yield "check over decoding alone, CPU, at most", 1.3, max(float(row[-1]) for row in check.tables[0]["rows"])
 
     lines = []
     for text, wanted, value in goal_lines():
-        met = value <= wanted if "at most" in text else value >= wanted
-        lines.append((text, wanted, f"{value:.2f}", "met" if met else "**missed**"))
+        lines.append((text, wanted, f"{value:.2f}", "met" if value >= wanted else "**missed**"))
     return "## Goals\n\nRatios of the figures above.\n\n" + table(["goal", "wanted", "measured", ""], *lines)
 
 
