@@ -19,7 +19,6 @@ class Result:
 
     def __init__(self, name):
         self.__dict__.update(json.loads((ROOT / f"bench/results/{name}.json").read_text(encoding="utf-8")))
-        self.used = []
 
     def text(self, row, column, title=""):
         """The cell of the row whose first cells are `row`, in the first table whose title begins with `title`."""
@@ -41,12 +40,6 @@ class Result:
 
     def source(self):
         return f"`{self.command}`, {self.commit}, {self.date}, {self.cpu} with {self.cores} cores"
-
-    def gbps(self, name, size, by="ratio"):
-        """(GB/s, times memcpy) of a row of scripts/bench on the fastest kernels."""
-        rows = [r for r in self.rows if r["name"] == name and r["bytes"] == size]
-        row = max(rows, key=lambda r: r["gbps"])
-        return f"{row['gbps']:.3g}", f"{row['ratio']:.2f}"
 
 
 def table(head, *rows):

@@ -5,6 +5,7 @@
 #include <zarrbits/convert.hpp>
 
 #include "convert/open_conversion.hpp"
+#include "convert/pipeline/target_options.hpp"
 #include "hdf5/h5.hpp"
 #include "io/remote_url.hpp"
 #include "zarr/write/store_writer.hpp"
@@ -57,7 +58,7 @@ void begin_store(const convert_options& options) {
                           {.target = options.target.existing == existing_store::overwrite ? existing::replace : existing::resume,
                            .source = split_source(options.source.name).file,
                            .warning = options.execution.warning,
-                           .references = options.target.references ? std::optional(options.target.inline_bytes) : std::nullopt,
+                           .references = conversion::inline_limit(options.target),
                            .base = {},
                            .formats = {},
                            .remote = options.remote});

@@ -2,6 +2,7 @@
 #include "convert/pipeline/options_json.hpp"
 
 #include "convert/pipeline/compression.hpp"
+#include "convert/pipeline/target_options.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -223,7 +224,7 @@ const option known_options[] = {
      [](const text::json& j, options_out o) { take_list(j, o.selection.exclude); }},
     {"references",
      [](options_in o) { return o.target.references; },
-     [](options_in o) { return o.target.references ? text::json(o.target.inline_bytes) : text::json(nullptr); },
+     [](options_in o) { return value_of(inline_limit(o.target)); },
      [](const text::json& j, options_out o) { if (!j.is_null()) o.target.references = true, o.target.inline_bytes = number_in(j); }},
     {"zarr_format",
      [](options_in o) { return o.target.zarr_format.has_value(); },

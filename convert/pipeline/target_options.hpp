@@ -9,8 +9,13 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <cstdint>
+#include <optional>
+
 namespace zarrbits::conversion {
 
+// The largest object among the references; not set: the target is a copy.
+std::optional<std::uint64_t> inline_limit(const convert_target& target);
 // Without what becomes of a target that exists.
 zarr::store_writer_options target_options(const convert_options& options);
 
