@@ -257,6 +257,7 @@ export_report export_store(const export_options& requested) {
       throw error(errc::io_failed, "cannot write \"" + options.target + "\": " + e.what() + exporting::remedy_for(e.what()),
                   {options.target});
     }
+    for (const zarr::store_folder& root : joined.roots) root.require_unchanged();
     if (state() != initial_state)
       throw error(
           errc::changed,

@@ -111,6 +111,8 @@ class chunk_source : public opened_dataset {
   void read_block(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
                   const array::extents& out_shape, compressors::buffer& out, vlen_allocator* strings = nullptr,
                   const array::extents& corner = {}) const;
+  // The parts of a block that lie in one stored chunk each; none if the source has other storage. Throws failure.
+  virtual std::vector<array::box> stored_parts(const array::box&) const { return {}; }
   // Offset of the values in the file of `bytes`, if they are one range that can be read without libhdf5.
   virtual std::optional<std::uint64_t> contiguous_address() const { return {}; }
   // Adds up the bytes of strings and sequences read. Throws unsupported_dataset if they are far too many for the size of the

@@ -401,9 +401,20 @@ bool is_zarrbits_references(const std::string& path) noexcept {
   }
 }
 
+bool is_parquet_references(const std::string& path) noexcept {
+  std::error_code e;
+  const auto holds = [&](const char* key) { return fs::exists(fs::path(path) / key, e); };
+  return fs::is_directory(path, e) && holds(references_metadata) && !holds("zarr.json") && !holds(".zgroup");
+}
+
 std::vector<std::string> allowed_paths(const std::vector<std::string>& sources, const std::vector<std::string>& external) {
   std::vector<std::string> result;
-  for (const std::string& source : sources) result.push_back(split_source(source).file);
+  for (const std::string& source : sources) {
+    const std::string file = split_source(source).file;
+    result.push_back(file);
+    // as a file of references, they lead to files beside it
+    if (is_parquet_references(file)) result.push_back(fs::absolute(file).lexically_normal().string() + "/..");
+  }
   for (const std::string& folder : external) result.push_back(folder == "all" ? "/" : folder);
   return result;
 }

@@ -63,6 +63,9 @@ reference_table read_references(const std::string& path, std::uint64_t memory);
 // Whether a file or a folder has references that zarrbits made, as far as its beginning shows.
 bool is_zarrbits_references(const std::string& path) noexcept;
 
+// True for a folder of references in Parquet files. The consolidated metadata of Zarr v2 have the same name as theirs.
+bool is_parquet_references(const std::string& path) noexcept;
+
 // Files and folders that references may lead to: the sources themselves, what lies beside them, and the folders `external`, of
 // which "all" stands for every file; of objects in S3, only the sources.
 std::vector<std::string> allowed_paths(const std::vector<std::string>& sources, const std::vector<std::string>& external);

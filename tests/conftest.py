@@ -22,6 +22,7 @@ pytest.register_assert_rewrite(
     "s3_conversion",
     "s3_servers",
     "kills",
+    "pairs",
     "random_files",
     "screen",
     "stopped_runs",

@@ -226,8 +226,8 @@ bool is_whole_store(const verify_options& options) {
 
 namespace {
 
-// `is_store_file`: the store is an HDF5 file.
-verify_result compare(const verify_options& options, const std::vector<std::string>& sources, bool is_store_file) {
+// `is_store_file`: the store is an HDF5 file. `is_exchanged`: the source is, and was made of the store.
+verify_result compare(const verify_options& options, bool is_store_file, bool is_exchanged) {
   if (is_store_file) {
     if (options.concat)
       throw zarrbits::error(errc::invalid_option,
@@ -236,10 +236,13 @@ verify_result compare(const verify_options& options, const std::vector<std::stri
                                 "stores in a Zarr store, and compare that with the file");
     return verification::compare_hdf5_files(options);
   }
+  const std::vector<std::string> sources = verification::sources_of(options);
+  std::vector<std::string> readable = sources;
+  if (is_exchanged) readable.push_back(options.store);  // it is the source
   const io::source_url_map names(options.base, sources, options.store);
   const auto extent = verification::extent_of(options, options.concat ? source_name() : split_source(options.source));
   zarr::store_folder store =
-      zarr::open_store(options.store, options.remote, io::allowed_paths(sources, options.external), options.memory,
+      zarr::open_store(options.store, options.remote, io::allowed_paths(readable, options.external), options.memory,
                        extent == io::access_hint::full ? zarr::access_pattern::full : zarr::access_pattern::partial,
                        zarr::symbolic_links::follow, &names);
   store.max_string_bytes = options.memory / 2;
@@ -277,7 +280,7 @@ verify_result verify(const verify_options& requested) {
       std::swap(options.source, options.store);
       check_options(options);
     }
-    verify_result result = compare(options, verification::sources_of(options), is_store_file && !is_exchanged);
+    verify_result result = compare(options, is_store_file && !is_exchanged, is_exchanged);
     result.is_exchanged = is_exchanged;
     return result;
   });

@@ -183,9 +183,34 @@ std::shared_ptr<const io::byte_source> joined_dataset::bytes_of(std::size_t numb
   return number == hdf5::no_file ? hdf5::chunk_source::bytes_of(number) : parts_.files->bytes(number);
 }
 
+std::vector<array::box> joined_dataset::stored_parts(const array::box& block) const {
+  const std::size_t axis = parts_.axis;
+  const std::uint64_t end = block.first[axis] + block.shape[axis];
+  std::vector<array::box> result;
+  if (block.first[axis] < parts_.stored_count()) return result;  // some of it is in the store
+  const hdf5::lock one_thread;
+  for (std::size_t i = parts_.first_over(block.first[axis]); i < parts_.list.size() && parts_.list[i].first < end; ++i) {
+    const joined_part& part = parts_.list[i];
+    array::box rest = block;
+    rest.first[axis] = std::max(block.first[axis], part.first);
+    rest.shape[axis] = std::min(end, part.first + part.count) - rest.first[axis];
+    const array::box in_joined = rest;
+    rest.first[axis] -= part.first;
+    if (adds_axis()) rest.first.erase(rest.first.begin()), rest.shape.erase(rest.shape.begin());
+    std::vector<array::box> stored = parts_.files->dataset(part.file, part.address)->stored_parts(rest);
+    if (stored.empty()) result.push_back(in_joined);
+    for (array::box& one : stored) {
+      if (adds_axis()) one.first.insert(one.first.begin(), 0), one.shape.insert(one.shape.begin(), 1);
+      one.first[axis] += part.first;
+      result.push_back(std::move(one));
+    }
+  }
+  return result;
+}
+
 void joined_dataset::read_values(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
                                  const array::extents& extent, compressors::buffer& out, hdf5::vlen_allocator* strings,
-                                 const array::extents&) const {
+                                 const array::extents& out_corner) const {
   const std::size_t axis = parts_.axis;
   const hdf5::lock one_thread;
   if (array::product(count) == 0) return;
@@ -198,10 +223,10 @@ void joined_dataset::read_values(hid_t memory, std::size_t size, const array::ex
   for (std::size_t i = parts_.first_over(first[axis]); i < parts_.list.size() && parts_.list[i].first < end; ++i) {
     const joined_part& part = parts_.list[i];
     const std::uint64_t from = std::max(first[axis], part.first), to = std::min(end, part.first + part.count);
-    array::extents part_start = first, n = count, corner(first.size(), 0);
+    array::extents part_start = first, n = count, corner = out_corner.empty() ? array::extents(first.size(), 0) : out_corner;
     part_start[axis] = from - part.first;
     n[axis] = to - from;
-    corner[axis] = from - first[axis];
+    corner[axis] += from - first[axis];
     const std::shared_ptr<const hdf5::source_dataset> one = parts_.files->dataset(part.file, part.address);
     if (!one->dependencies->obstacle.empty())
       throw hdf5::unsupported_dataset("of \"" + parts_.files->list()[part.file].name + "\", " + one->dependencies->obstacle);

@@ -95,8 +95,10 @@ void batch_worker::make(one_chunk& c) {
   if (c.chunk.form == form::range && from_range(c)) return;
   if ((c.chunk.form == form::stored || c.chunk.form == form::in_file) && from_stored(c)) return;
   // a chunk that was rejected here is lost: libhdf5 checks neither its decoded length nor whether it could be read before
-  if (c.reason.empty() && through_libhdf5(c)) return;
+  const bool is_through_libhdf5 = c.reason.empty();
+  if (is_through_libhdf5 && through_libhdf5(c)) return;
   record_lost_chunk(c);
+  if (is_through_libhdf5) put_readable_parts(c);
 }
 
 bool batch_worker::from_range(one_chunk& c) {
@@ -207,6 +209,16 @@ void batch_worker::record_lost_chunk(one_chunk& c) {
   ++c.result.counts.lost;
   c.result.worst = std::max(c.result.worst, outcome::recoded);
   c.result.lost_chunks[c.chunk.index] = c.reason;
+}
+
+// A chunk of other shape than the stored ones would lose the values of all that it has a part of.
+void batch_worker::put_readable_parts(one_chunk& c) {
+  if (auto values = c.transcoder.read_parts(c.chunk.index)) {
+    encoded_chunk encoded = c.transcoder.from_values(std::move(*values), c.chunk.index);
+    c.result.dangling = c.result.dangling || encoded.dangling;
+    c.result.store_bytes += encoded.bytes.size();
+    c.out.put(c.chunk.index, std::move(encoded.bytes));
+  }
 }
 
 compressors::buffer batch_worker::read_values(const chunk_transcoder& maker, const hdf5::chunk_source& data,

@@ -46,6 +46,7 @@ class batch_worker {
   bool from_stored(one_chunk& c);
   bool through_libhdf5(one_chunk& c);
   void record_lost_chunk(one_chunk& c);
+  void put_readable_parts(one_chunk& c);
   compressors::buffer read_values(const chunk_transcoder& maker, const hdf5::chunk_source& data,
                                   const array::extents& chunk_index, allocated_strings& strings);
 

@@ -210,7 +210,7 @@ compressors::buffer chunk_transcoder::to_memory(compressors::buffer stored) cons
   return stored;
 }
 
-compressors::buffer chunk_transcoder::read_values(const array::extents& chunk_index, hdf5::vlen_allocator* strings) const {
+compressors::buffer chunk_transcoder::fill_values(const array::extents& chunk_index) const {
   const array::chunk_grid& grid = data_.grid;
   const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements(chunk_index)), size = plan_.view.size;
   compressors::buffer values(elements * size, std::byte{0});
@@ -220,10 +220,46 @@ compressors::buffer chunk_transcoder::read_values(const array::extents& chunk_in
   if (!zero && !hdf5::holds_references(plan_.leaf) && (!plan_.packed || inside)) {
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);
   }
-  if (is_beyond(chunk_index)) return values;
-  data_.read_block(plan_.view.memory, size, grid.start(chunk_index), grid.inside(chunk_index), grid.extent(chunk_index), values,
-                   strings);
   return values;
+}
+
+compressors::buffer chunk_transcoder::read_values(const array::extents& chunk_index, hdf5::vlen_allocator* strings) const {
+  compressors::buffer values = fill_values(chunk_index);
+  if (!is_beyond(chunk_index)) read_box(chunk_index, data_.grid.box_of(chunk_index), values, strings);
+  return values;
+}
+
+void chunk_transcoder::read_box(const array::extents& chunk_index, const array::box& box, compressors::buffer& values,
+                                hdf5::vlen_allocator* strings) const {
+  const array::extents chunk_start = data_.grid.start(chunk_index);
+  array::extents corner(box.first.size());
+  for (std::size_t d = 0; d < corner.size(); ++d) corner[d] = box.first[d] - chunk_start[d];
+  if (std::all_of(corner.begin(), corner.end(), [](std::uint64_t n) { return n == 0; })) corner.clear();
+  data_.read_block(plan_.view.memory, plan_.view.size, box.first, box.shape, data_.grid.extent(chunk_index), values, strings,
+                   corner);
+}
+
+std::optional<compressors::buffer> chunk_transcoder::read_parts(const array::extents& chunk_index) const {
+  const std::vector<array::box> parts = data_.stored_parts(data_.grid.box_of(chunk_index));
+  if (parts.size() < 2 || is_beyond(chunk_index) || has_strings()) return {};
+  compressors::buffer values = fill_values(chunk_index);
+  const compressors::buffer fill = values;
+  const array::box chunk{data_.grid.start(chunk_index), data_.grid.extent(chunk_index)};
+  bool any_read = false;
+  const auto leave_out = [&](const array::box& part) {  // it may have been read in part
+    array::copy_elements(fill, chunk, values, chunk, part, plan_.view.size);
+  };
+  for (const array::box& part : parts) {
+    try {
+      read_box(chunk_index, part, values, nullptr);
+      any_read = true;
+    } catch (const hdf5::failure&) {
+      leave_out(part);
+    } catch (const compressors::corrupt_chunk&) {
+      leave_out(part);
+    }
+  }
+  return any_read ? std::optional(std::move(values)) : std::nullopt;
 }
 
 // Whether the array has the chunk, and the dataset no element of it.

@@ -35,6 +35,9 @@ class chunk_transcoder {
   // Reads the values of the chunk through libhdf5; those of variable length go to `strings`. Throws hdf5::failure.
   bool has_strings() const { return hdf5::holds_variable(plan_.leaf); }
   compressors::buffer read_values(const array::extents& chunk_index, hdf5::vlen_allocator* strings) const;
+  // Those that can be read of a chunk with parts of several stored ones; the others are the fill value. Nothing if none can be
+  // read, or there are strings in it.
+  std::optional<compressors::buffer> read_parts(const array::extents& chunk_index) const;
   bool is_beyond(const array::extents& chunk_index) const;
   bool is_all_fill(const compressors::buffer& values) const;
 
@@ -46,6 +49,10 @@ class chunk_transcoder {
   static constexpr unsigned max_memory_factor = 4;
 
  private:
+  compressors::buffer fill_values(const array::extents& chunk_index) const;
+  // A box of the chunk, into its values.
+  void read_box(const array::extents& chunk_index, const array::box& box, compressors::buffer& values,
+                hdf5::vlen_allocator* strings) const;
   std::optional<encoded_chunk> without_checksum(compressors::buffer stored, unsigned mask,
                                                 const array::extents& chunk_index) const;
   encoded_chunk checked(compressors::buffer stored, const array::extents& chunk_index) const;

@@ -316,10 +316,7 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
   const fs::file_status s = fs::status(name, e);
   if (!fs::exists(s))
     throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), errc::not_found);
-  const auto holds = [&](const char* key) { return fs::exists(fs::path(name) / key, e); };
-  // the consolidated metadata of Zarr v2 have the same name
-  if (fs::is_directory(s) && holds(io::references_metadata) && !holds("zarr.json") && !holds(".zgroup"))
-    return open_references(name, remote, sources, memory, use, names);
+  if (io::is_parquet_references(name)) return open_references(name, remote, sources, memory, use, names);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links, sources);
   if (io::is_zip_file(name)) return open_zip(name);
   if (is_netcdf3_file(name)) return open_netcdf3(name, remote, memory, use);
@@ -411,8 +408,8 @@ bool is_store_source(const std::string& source, const remote_access& remote) {
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
                                std::uint64_t memory, access_pattern use) {
   const source_name name = split_source(source);
-  std::vector<std::string> readable = sources;
-  readable.push_back(name.file);  // references lead to files beside them
+  std::vector<std::string> readable = io::allowed_paths({name.file}, {});  // references lead to files beside them
+  readable.insert(readable.end(), sources.begin(), sources.end());
   store_folder root = open_store(name.file, remote, readable, memory / 4, use);
   root.max_string_bytes = memory / 4;
   return node_at(root, name.object);

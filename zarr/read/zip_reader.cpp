@@ -76,7 +76,7 @@ class deflated_object final : public stored_object {
 
 class zip_reader final : public store_reader {
  public:
-  explicit zip_reader(const std::string& path) : archive_(path) {}
+  explicit zip_reader(const std::string& path) : path_(path), archive_(path) {}
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
     auto entry = with_zip_errors([&] { return archive_.find(key); });
@@ -90,8 +90,15 @@ class zip_reader final : public store_reader {
         archive_.members(), folder, [](const zip_archive::member& m) { return state_of_member(m.size, m.crc); }, visit);
   }
 
+  void require_unchanged() const override {
+    if (io::state_of(archive_.descriptor()) == opened_) return;
+    throw store_error("\"" + path_ + "\" changed while it was read; start over when no process is writing to it", errc::changed);
+  }
+
  private:
+  std::string path_;
   zip_archive archive_;
+  io::file_state opened_ = io::state_of(archive_.descriptor());
 };
 
 }  // namespace

@@ -50,6 +50,33 @@ void require_utf8(const std::string& name) {
         "the name of a source is not UTF-8, which references have to be; rename it, or convert it without references");
 }
 
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// A run that was killed between the two renames of finish() left the data file under its name, and the references under their
+// temporary one. Nothing else leaves both: a data file that exists before the references is refused. True if it was removed.
+bool remove_data_of_killed_run(const std::string& path) {
+  const std::string data_path = io::data_file_path(path), temporary = unfinished_name(path);
+  if (!exists(data_path) || exists(path) || !exists(temporary)) return false;
+  const io::file_descriptor lock =
+      lock_leftover(temporary, path, is_parquet_target(path) ? leftover_kind::folder : leftover_kind::file);
+  return lock && ::unlink(data_path.c_str()) == 0;
+}
+
+// The name of the references, beside which there may be a data file only if they exist.
+std::string with_free_data_file(const std::string& name, const store_writer_options& options) {
+  std::string path = without_slash(name);
+  if (options.target == store_writer_options::if_exists::append) return path;
+  remove_data_of_killed_run(path);
+  if (const std::string data_path = io::data_file_path(path); exists(data_path) && !exists(path))
+    throw zarrbits::error(errc::already_exists,
+                          "\"" + data_path + "\" exists, and would become a part of the store; choose another name or remove it",
+                          {data_path});
+  return path;
+}
+
 }  // namespace
 
 std::string url_of_open_file(int fd) {
@@ -60,17 +87,12 @@ std::string url_of_open_file(int fd) {
 
 reference_store_writer::reference_store_writer(const std::string& path, std::uint64_t inline_bytes,
                                                const store_writer_options& options)
-    : path_(path),
+    : path_(with_free_data_file(path, options)),
       inline_bytes_(inline_bytes),
       options_(options),
       names_(options.base, {options.source}, path),
       writer_(make_reference_writer(path, options)) {
-  while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
   if (options.target == store_writer_options::if_exists::append) load_existing();
-  else if (const std::string data_path = io::data_file_path(path_); exists(data_path) && !exists(path_))
-    throw zarrbits::error(errc::already_exists,
-                          "\"" + data_path + "\" exists, and would become a part of the store; choose another name or remove it",
-                          {data_path});
 }
 
 // The sources must be unchanged: otherwise an append would make stale references look new.
@@ -114,8 +136,9 @@ void reference_store_writer::load_existing() {
   }
 }
 
-bool reference_store_writer::remove_unfinished(const std::string& target) {
-  bool is_removed = false;
+bool reference_store_writer::remove_unfinished(const std::string& name) {
+  const std::string target = without_slash(name);
+  bool is_removed = remove_data_of_killed_run(target);
   for (std::size_t n = 0; n == 0 || exists(io::data_file_path(target, n - 1)); ++n) {
     const std::string data_path = io::data_file_path(target, n);
     is_removed = atomic_file::remove_unfinished(data_path, unfinished_name(data_path)) || is_removed;
