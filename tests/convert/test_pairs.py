@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import processes
-from harness import convert, run
+from harness import run
 from kills import begin, end, kill, slow_writes
 from pairs import CHUNK, PAIRS, SOURCES, STEPS, TARGETS, attach_dimensions, is_equal, joins, make_source, read, remove, values
 
@@ -135,7 +135,7 @@ def test_a_call_that_fails_costs_no_value(source, target, sources, shim, tmp_pat
 
 
 def damage(kind, names, folder):
-    """The names of a copy of the source, in which one chunk of "t2m" is not what its codecs make. None if it has no such chunk."""
+    """The names of a copy of the source with a chunk of "t2m" that its codecs do not make. None if it has no such chunk."""
     copies = []
     for path in names:
         copy = folder / path.name
@@ -220,7 +220,9 @@ def test_a_source_that_changes_is_noticed(source, target, tmp_path):
     change(source, names)
     status, said = end(process)
     if status:
-        assert status == 1 and ("chang" in said.splitlines()[-1] or "damaged" in said or "checksum" in said or "cannot be read" in said), said
+        assert status == 1 and (
+            "chang" in said.splitlines()[-1] or "damaged" in said or "checksum" in said or "cannot be read" in said
+        ), said
         assert is_unfinished(path)
     elif target not in ("references", "Parquet"):  # which note the state of the source for their readers
         before = read(path, tmp_path / "gathered")["t2m"] == values()["t2m"]
