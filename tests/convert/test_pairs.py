@@ -101,6 +101,26 @@ def test_a_killed_run_leaves_nothing_that_looks_complete(source, target, sources
         folder.mkdir()
 
 
+@each_pair
+def test_partitions_make_what_one_process_makes(source, target, sources, tmp_path):
+    folder = tmp_path / "made"
+    folder.mkdir()
+    words, path = command(source, target, sources, folder)
+    if target in ("zip", "HDF5"):
+        sentence = run(*words, "--partition", "0/2", status=(1, 2)).stderr
+        assert "partition" in sentence or "one process writes at once" in sentence, sentence
+        assert not any(folder.iterdir())
+        return
+    expected = undisturbed(words, path)[0]
+    for number in (1, 0):
+        run(*words, "--partition", f"{number}/2")
+        assert is_unfinished(path)
+    # the plan in the store has the other options
+    finalize = [*joins(sources[source]), *(["--virtual"] if "--virtual" in words else []), *sources[source], path]
+    run("finalize", "-q", *finalize)
+    assert is_equal(folder, expected)
+
+
 @pytest.fixture(name="shim", scope="module")
 def failing_calls(tmp_path_factory):
     library = tmp_path_factory.mktemp("shim") / "fail.so"
