@@ -15,7 +15,6 @@
 #include "digest/digest_note.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_url.hpp"
-#include "io/zip_archive.hpp"
 #include "remote/s3_access.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
@@ -36,30 +35,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class tree_kind { file, directory_store, single_file_store, remote_store };
-
-tree_kind kind_of(const std::string& name, const remote_access& remote) {
+io::store_kind kind_of(const std::string& name, const remote_access& remote) {
   if (io::is_remote(name)) {
     // a store in S3 is a prefix of names, and has none itself
-    const bool is_file = zarr::probe_source(name, remote) || (io::is_web(name) && !zarr::is_store_name(name));
-    if (zarr::is_netcdf3_file(name)) return tree_kind::single_file_store;
-    return is_file ? tree_kind::file : tree_kind::remote_store;
+    const bool is_object = zarr::probe_source(name, remote).has_value();
+    const io::store_kind kind = zarr::kind_of_source(name);
+    if (kind == io::store_kind::netcdf3) return kind;
+    if (is_object || (io::is_web(name) && kind == io::store_kind::none)) return io::store_kind::none;
+    return io::is_web(name) ? io::store_kind::web : io::store_kind::object_store;
   }
   std::error_code e;
-  const fs::file_status s = fs::status(name, e);
-  if (!fs::exists(s))
+  if (!fs::exists(name, e))
     throw error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), {name});
-  if (fs::is_directory(s)) return tree_kind::directory_store;
-  const bool is_store = io::is_zip_file(name) || zarr::is_netcdf3_file(name) || name.ends_with(".json") || name.ends_with(".zip");
-  return is_store ? tree_kind::single_file_store : tree_kind::file;
-}
-
-// True for references, whose metadata may be of both versions of Zarr.
-bool has_references(const std::string& name, tree_kind kind) {
-  std::error_code e;
-  const auto holds = [&](const char* key) { return fs::exists(fs::path(name) / key, e); };
-  if (kind == tree_kind::directory_store) return holds(io::references_metadata) && !holds("zarr.json") && !holds(".zgroup");
-  return kind == tree_kind::single_file_store && !io::is_zip_file(name) && !zarr::is_netcdf3_file(name);
+  return zarr::kind_of_source(name);
 }
 
 // What a run that writes this file, and was killed, left beside it.
@@ -86,29 +74,25 @@ bool report_unfinished(const std::string& name, const remote_access& remote, fin
 }
 
 // Returns the note of the digest at the root; "" if absent.
-std::string check_zarr(const integrity_options& options, const source_name& name, tree_kind kind, finding_list& findings,
+std::string check_zarr(const integrity_options& options, const source_name& name, io::store_kind kind, finding_list& findings,
                        integrity_report& report) {
   const bool reads_all = !options.metadata_only && options.sample >= 1;
-  const bool is_references = has_references(name.file, kind);
-  std::vector<std::string> sources{name.file};
-  // references lead to files beside them; these are in a folder of their own
-  if (is_references && kind == tree_kind::directory_store)
-    sources.push_back(fs::absolute(fs::path(name.file) / ".").lexically_normal().parent_path().parent_path().string());
   std::optional<zarr::store_folder> top;
   const auto failure = read_failure_of([&] {
     zarr::store_folder root =
-        zarr::open_store(name.file, options.remote, io::allowed_paths(sources, options.external), options.memory / 4,
+        zarr::open_store(name.file, options.remote, io::allowed_paths({name.file}, options.external), options.memory / 4,
                          reads_all ? zarr::access_pattern::full : zarr::access_pattern::partial);
     root.max_string_bytes = options.memory / 4;
     top = zarr::node_at(root, name.object);
   });
   if (failure) {
-    const bool is_folder = kind == tree_kind::directory_store || (kind == tree_kind::remote_store && !io::is_web(name.file));
+    const bool is_folder =
+        kind == io::store_kind::directory || kind == io::store_kind::parquet || kind == io::store_kind::object_store;
     if (is_folder && report_unfinished(name.file, options.remote, findings)) return {};
     findings.add({failure->severity, "metadata", "/", "", failure->reason});
     return {};
   }
-  check_store(*top, is_references, options, findings, report);
+  check_store(*top, io::is_references(kind), options, findings, report);
   std::string note;
   read_failure_of([&] { note = zarr::noted_digest(*top); });  // check_store() reports metadata that cannot be read
   return note;
@@ -162,10 +146,11 @@ void check_digest(const integrity_options& options, const std::string& note, boo
 void check_tree(const integrity_options& options, finding_list& findings, integrity_report& report) {
   remote::init_s3(options.external, options.name, options.remote, options.warning);
   const source_name name = split_source(options.name);
-  const tree_kind kind = kind_of(name.file, options.remote);
+  const io::store_kind kind = kind_of(name.file, options.remote);
+  const bool is_store = kind != io::store_kind::none;
   const std::string note =
-      kind == tree_kind::file ? check_file(options, name, findings, report) : check_zarr(options, name, kind, findings, report);
-  check_digest(options, note, kind != tree_kind::file, findings, report);
+      is_store ? check_zarr(options, name, kind, findings, report) : check_file(options, name, findings, report);
+  check_digest(options, note, is_store, findings, report);
   if (!io::is_remote(name.file) && reports_metadata(options)) report_files_beside(name.file, findings);
 }
 

@@ -103,8 +103,7 @@ std::string unique_text() {
 
 // A single-file store, and one that the same command starts over, is not continued.
 bool can_continue(const convert_options& options) {
-  const bool is_single_file = options.target.references && !zarr::has_partitions(options.target.name);
-  return !is_single_file && !options.target.name.ends_with(".zip") && !(options.source.concat && options.source.concat->append);
+  return !zarr::is_one_file(options.target.name) && !(options.source.concat && options.source.concat->append);
 }
 
 // What a signal or a crash left. Empty if there is nothing, or a server does not respond.

@@ -11,6 +11,7 @@
 #include "command/report_file.hpp"
 #include "command/summary.hpp"
 #include "command/terminal.hpp"
+#include "io/store_kind.hpp"
 #include "text/format.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -110,7 +111,7 @@ void warn_of_space(const convert_plan& p, const std::string& store) {
   if (!p.free_bytes || !p.estimated_bytes) return;
   std::uint64_t files = p.groups;
   for (const planned_dataset& d : p.datasets) files += d.objects;
-  const std::uint64_t bytes = *p.estimated_bytes + (store.ends_with(".zip") ? 0 : half_block * files);
+  const std::uint64_t bytes = *p.estimated_bytes + (io::kind_of_target(store) == io::store_kind::zip ? 0 : half_block * files);
   if (bytes > *p.free_bytes)
     print_error("note: the store needs about " + format_bytes(bytes) + ", and the file system of " + quote(store) + " has " +
                 format_bytes(*p.free_bytes) + " free; use another place, or a stronger --compress");

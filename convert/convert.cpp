@@ -13,12 +13,12 @@
 #include "convert/plan/chunk_grid_choice.hpp"
 #include "convert/plan/dimension_chunks.hpp"
 #include "io/remote_url.hpp"
+#include "io/store_kind.hpp"
 #include "remote/remote_file.hpp"
 #include "remote/s3_access.hpp"
 #include "text/format.hpp"
 #include "text/selection.hpp"
 #include "zarr/read/store_reader.hpp"
-#include "zarr/write/reference_writer.hpp"
 #include "zarr/write/store_writer.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ void check_append(const convert_options& options) {
     throw zarrbits::error(errc::invalid_option, "the same command completes an append that was cut off; leave out `resume`");
   if (options.execution.partition)
     throw zarrbits::error(errc::invalid_option, "only one process can append to a store; leave out `partition`");
-  if (zarr::is_one_file(options.target.name) && !zarr::is_reference_target(options.target.name))
+  if (io::kind_of_target(options.target.name) == io::store_kind::zip)
     throw zarrbits::error(errc::invalid_option,
                           "only a store in a directory or in S3, or references, can be appended to, not \"" +
                               options.target.name + "\"; make it again from all files with `concat`");
@@ -109,7 +109,7 @@ void check_joined_files(const convert_options& options) {
 
 void check_base(const convert_options& options) {
   const bool grows = options.source.concat && options.source.concat->append;
-  if (!options.target.references && !(grows && zarr::is_reference_target(options.target.name)))
+  if (!options.target.references && !(grows && io::is_references(io::kind_of_target(options.target.name))))
     throw zarrbits::error(errc::invalid_option, "`base` is for the names in `references`; leave it out");
   if (grows && options.target.base->folder.empty() && options.target.base->url != ".")
     throw zarrbits::error(

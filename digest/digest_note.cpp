@@ -5,12 +5,12 @@
 #include "hdf5/h5.hpp"
 #include "io/files.hpp"
 #include "io/remote_url.hpp"
+#include "io/store_kind.hpp"
 #include "metadata/node.hpp"
 #include "remote/s3_access.hpp"
 #include "text/json_text.hpp"
 #include "text/reserved_names.hpp"
 #include "zarr/read/zarr_reader.hpp"
-#include "zarr/write/reference_writer.hpp"
 #include "zarr/write/store_writer.hpp"
 
 #include <zarrbits/digest.hpp>
@@ -44,7 +44,8 @@ void note_in_file(const std::string& file, const std::string& digest) {
 
 // The new root takes the place of the old one as after an append: in one step, if no other process has changed it.
 std::string note_in_store(const std::string& name, const std::string& digest, const remote_access& remote) {
-  if (zarr::is_one_file(name) || zarr::is_reference_target(name)) return "a store in one file, or of references, is not changed";
+  if (const io::store_kind kind = io::kind_of_target(name); kind == io::store_kind::zip || io::is_references(kind))
+    return "a store in one file, or of references, is not changed";
   remote::init_s3({}, name, remote, {});
   const auto bytes = zarr::read_metadata_bytes(zarr::open_folder(name, remote));
   if (!bytes) return "a store of Zarr v2 has no place for it";

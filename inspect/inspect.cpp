@@ -10,7 +10,6 @@
 #include "inspect/tree_readers.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_url.hpp"
-#include "io/zip_archive.hpp"
 #include "remote/s3_access.hpp"
 #include "zarr/read/store_reader.hpp"
 
@@ -32,9 +31,9 @@ inspected_tree read(const inspect_options& options) {
     return inspection::read_zarr(store, parts.object, options);
   };
   // a store in S3 is a prefix of names, and has none itself
-  const bool is_file = zarr::probe_source(name, options.remote) || (io::is_web(name) && !zarr::is_store_name(name));
-  if (io::is_remote(name) && is_file && !zarr::is_store_name(name))
-    return inspection::read_hdf5(parts.file, parts.object, options);
+  const bool is_file = zarr::probe_source(name, options.remote) || io::is_web(name);
+  const bool is_store = zarr::is_store_name(name);
+  if (io::is_remote(name) && is_file && !is_store) return inspection::read_hdf5(parts.file, parts.object, options);
   if (io::is_remote(name))
     return read_store(zarr::open_store(parts.file, options.remote, {}, options.memory, zarr::access_pattern::partial));
   std::error_code e;
@@ -42,8 +41,7 @@ inspected_tree read(const inspect_options& options) {
   if (!fs::exists(s))
     throw zarrbits::error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"),
                           {name});
-  if (fs::is_directory(s) || io::is_zip_file(parts.file) || zarr::is_netcdf3_file(parts.file) || parts.file.ends_with(".json"))
-    return read_store(zarr::open_store(parts.file, {}, {}, options.memory));
+  if (is_store) return read_store(zarr::open_store(parts.file, {}, {}, options.memory));
   return inspection::read_hdf5(parts.file, parts.object, options);
 }
 

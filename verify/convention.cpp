@@ -10,7 +10,7 @@ namespace zarrbits::verification {
 
 using nlohmann::json;
 
-convention convention_of(const json& root, source_tree& tree) {
+convention convention_of(const json& root, source_tree& tree, bool is_exchanged) {
   convention c;
   const json &note = metadata::note_of(root, "convention"), &attributes = metadata::attributes_of(root);
   c.one_element_is_scalar = note == "netcdf";
@@ -21,8 +21,9 @@ convention convention_of(const json& root, source_tree& tree) {
   if (note == "netcdf") c.netcdf = std::make_shared<const netcdf_dimensions>(tree);
   for (const char* key : {"sources", "selection"}) c.is_part = c.is_part || !metadata::note_of(root, key).is_null();
   const bool has_notes = attributes.contains(text::annotation_key);
-  const bool has_dimensions = note.is_null() && has_netcdf_dimensions(tree);
-  c.may_be_plain = note.is_null() && !has_dimensions && !has_notes && has_netcdf_name(tree);
+  const bool may_be_exported = note.is_null() || (is_exchanged && note != "netcdf");
+  const bool has_dimensions = may_be_exported && has_netcdf_dimensions(tree);
+  c.may_be_plain = may_be_exported && !has_dimensions && (is_exchanged || !has_notes) && has_netcdf_name(tree);
   if (has_dimensions || c.may_be_plain) {
     c.exported = std::make_shared<const netcdf_dimensions>(tree);
     c.one_element_is_scalar = true;

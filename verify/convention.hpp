@@ -24,7 +24,8 @@ struct convention {
   bool anndata = false;                             // categories are paths below the table
   bool links_are_objects = false;                   // targets of links are copied
   std::shared_ptr<const netcdf_dimensions> netcdf;  // source of names and lengths; null: HDF5's
-  // Those of a netCDF file whose store declares no convention, as a file that was exported has them; null: it is none.
+  // Those of a netCDF file whose store declares no convention, or another one, as a file that was exported has them; null: it is
+  // none.
   std::shared_ptr<const netcdf_dimensions> exported;
   // Only the name says so: it may as well be a plain HDF5 file that was converted.
   bool may_be_plain = false;
@@ -35,8 +36,8 @@ struct convention {
   bool netcdf_forms() const { return netcdf || exported; }  // booleans and texts are as netCDF has them
 };
 
-// `root`: the zarr.json of the store's root.
-convention convention_of(const nlohmann::json& root, source_tree& tree);
+// `root`: the zarr.json of the store's root. `is_exchanged`: the source is a file that may have been made of the store.
+convention convention_of(const nlohmann::json& root, source_tree& tree, bool is_exchanged);
 
 // The plain path for a reference in an attribute; other values unchanged. `node`: the node's path in the store.
 nlohmann::json plain_reference(const convention& c, const std::string& attribute, const nlohmann::json& value,

@@ -75,7 +75,7 @@ tree_comparison::tree_comparison(const tree_comparison& parent, hid_t object, co
 }
 
 void tree_comparison::begin() {
-  rules_ = convention_of(zarr::read_node(store_), *tree_);
+  rules_ = convention_of(zarr::read_node(store_), *tree_, result_.is_exchanged);
   std::vector<std::string> coordinates = selected_coordinates(options_, *tree_, rules_);
   if (joined_) coordinates = joined_->common_coordinates(std::move(coordinates));
   for (const std::string& path : coordinates) selections_->requested.include(text::pattern_of_path(path));

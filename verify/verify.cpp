@@ -43,8 +43,10 @@ namespace zarrbits::verification {
 namespace {
 
 verify_result verify_one(const verify_options& options, const zarr::store_folder& store, const source_name& name,
-                         joined_arrays* joined, bool first, comparison_progress& progress, io::thread_pool& pool) {
+                         joined_arrays* joined, bool first, comparison_progress& progress, io::thread_pool& pool,
+                         bool is_exchanged = false) {
   verify_result result;
+  result.is_exchanged = is_exchanged;
   tree_comparison comparison(options, store, name, joined, first, progress, pool, result);
   comparison.run();
   comparison.finish();
@@ -257,7 +259,7 @@ verify_result compare(const verify_options& options, bool is_store_file, bool is
   }
   if (options.concat) return verification::verify_joined(options, store, pool);
   verification::comparison_progress progress(options.progress);
-  return verification::verify_one(options, store, split_source(options.source), nullptr, true, progress, pool);
+  return verification::verify_one(options, store, split_source(options.source), nullptr, true, progress, pool, is_exchanged);
 }
 
 }  // namespace

@@ -11,12 +11,12 @@
 #include "io/files.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_url.hpp"
+#include "io/store_kind.hpp"
 #include "remote/remote_object.hpp"
 #include "remote/s3_access.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/node_names.hpp"
 #include "text/warning.hpp"
-#include "zarr/write/reference_writer.hpp"
 #include "zarr/write/store_writer.hpp"
 
 #include <algorithm>
@@ -116,7 +116,7 @@ new_files find_new_files(const convert_options& options) {
                   false};
   text::report_sentence(options.execution.warning,
                         text::node_memory_warning(options.target.name, files.store->nodes().size(), options.execution.memory));
-  if (zarr::is_reference_target(options.target.name)) files.options.target.references = true;
+  if (io::is_references(io::kind_of_target(options.target.name))) files.options.target.references = true;
   inherit_choices(*files.store, files.options);
   for (const std::string& name : names) {
     if (const append::recorded_source* s = find_existing(*files.store, name, options.remote)) {

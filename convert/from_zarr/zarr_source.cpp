@@ -6,6 +6,7 @@
 #include "convert/pipeline/joining_order.hpp"
 #include "convert/plan/dimension_chunks.hpp"
 #include "io/remote_url.hpp"
+#include "io/store_kind.hpp"
 #include "metadata/array_metadata.hpp"
 #include "metadata/node.hpp"
 #include "text/coordinates.hpp"
@@ -16,7 +17,6 @@
 #include "text/sha256.hpp"
 #include "text/warning.hpp"
 #include "zarr/read/store_reader.hpp"
-#include "zarr/write/reference_writer.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -244,7 +244,7 @@ std::optional<std::uint64_t> zarr_source::estimate(std::size_t node) {
   if (items == 0) return 0;
   for (const std::string& name : given_sources(options_.source.name, options_.source.concat)) {
     const std::string source = split_source(name).file;
-    if (io::is_remote(source) || zarr::is_reference_target(source)) return {};
+    if (io::is_remote(source) || io::is_references(zarr::kind_of_source(source))) return {};
   }
   if (work.chunks().has_two_passes() || work.change().packs_if_it_fits || work.chunks().memory() > max_item_bytes) return {};
   const std::uint64_t item_bytes = std::max<std::uint64_t>(1, work.chunks().memory()),

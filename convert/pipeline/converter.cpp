@@ -5,12 +5,12 @@
 #include "convert/pipeline/joining_order.hpp"
 #include "convert/pipeline/target_options.hpp"
 #include "io/remote_url.hpp"
+#include "io/store_kind.hpp"
 #include "metadata/chunk_key_encoding.hpp"
 #include "remote/s3_access.hpp"
 #include "text/format.hpp"
 #include "text/node_names.hpp"
 #include "zarr/write/consolidate.hpp"
-#include "zarr/write/reference_writer.hpp"
 #include "zarr/write/v2_writer.hpp"
 
 #include <zarrbits/detail/processors.hpp>
@@ -69,7 +69,7 @@ void converter::wrap_writer() {
   // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning
   const bool consolidated = options_.target.consolidate.value_or(!grows() && source_->is_consolidated());
   if (options_.target.is_v2_copy()) out_ = zarr::make_v2_writer(std::move(out_), consolidated);
-  else if (consolidated || (zarr::is_parquet_target(options_.target.name) && !grows()))
+  else if (consolidated || (io::kind_of_target(options_.target.name) == io::store_kind::parquet && !grows()))
     out_ = zarr::make_consolidating_writer(std::move(out_));
 }
 
@@ -296,8 +296,8 @@ convert_result converter::result(bool is_complete) {
   result.referenced_objects = out_->referenced_objects();
   result.referenced_bytes = out_->referenced_bytes();
   // also what other processes and earlier runs wrote; a rewritten object counts once
-  if (is_complete && !grows() && !zarr::is_reference_target(options_.target.name) &&
-      (!io::is_object_store(options_.target.name) || out_->found_unfinished())) {
+  const io::store_kind kind = io::kind_of_target(options_.target.name);
+  if (is_complete && !grows() && !io::is_references(kind) && (kind != io::store_kind::object_store || out_->found_unfinished())) {
     result.store_objects = result.store_bytes = 0;
     out_->for_each("", [&](std::string_view key, std::uint64_t size) {
       if (zarr::in_unfinished_folder(key)) return;
@@ -319,7 +319,7 @@ convert_result converter::finish() {
   if (const auto& call = options_.execution.before_done) call(complete);
   source_->require_unchanged(conversion_source::change_check::complete);
   out_->finish();
-  if (zarr::is_reference_target(options_.target.name))  // which are written at the very end
+  if (io::is_references(io::kind_of_target(options_.target.name)))  // which are written at the very end
     std::tie(complete.store_objects, complete.store_bytes) = zarr::count_reference_files(options_.target.name);
   return complete;
 }

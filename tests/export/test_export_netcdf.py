@@ -465,3 +465,19 @@ def test_verify_knows_a_store_that_is_one_array(folder, ending, names):
     with h5py.File(back, "r+") as f:
         f["more"] = 1
     run("verify", store, back, status=1)
+
+
+def test_what_netcdf_makes_of_another_convention_is_no_difference(tmp_path):
+    with h5py.File(tmp_path / "in.h5", "w") as f:
+        f.attrs["file_name"] = "in.h5"
+        entry = f.create_group("entry")
+        entry.attrs["NX_class"] = "NXentry"
+        entry["title"] = "a title"
+        entry["title"].attrs["type"] = "NX_CHAR"
+        entry.create_dataset("fixed", data=np.bytes_("of a fixed length"))
+    convert("-q", tmp_path / "in.h5", tmp_path / "in.zarr")
+    convert("-q", tmp_path / "in.zarr", tmp_path / "out.nc")
+    assert verify(tmp_path / "in.zarr", tmp_path / "out.nc")["findings"] == []
+    with h5py.File(tmp_path / "out.nc", "r+") as f:
+        f["entry/title"].attrs["type"] = 7
+    assert verify(tmp_path / "in.zarr", tmp_path / "out.nc", status=1)["findings"][0]["attribute"] == "type"

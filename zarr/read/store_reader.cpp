@@ -296,36 +296,55 @@ std::vector<store_folder> store_folder::nodes() const {
 
 namespace {
 
+// The kind of the file, folder or URL with this name, without a node after it.
+io::store_kind kind_of_existing(const std::string& name) {
+  using kind = io::store_kind;
+  if (io::is_remote(name))
+    return is_netcdf3_file(name) ? kind::netcdf3 : io::is_object_store(name) ? kind::object_store : kind::web;
+  std::error_code e;
+  if (io::is_parquet_references(name)) return kind::parquet;
+  if (fs::is_directory(name, e)) return kind::directory;
+  if (!fs::exists(name, e)) return kind::none;
+  if (name.ends_with(".json")) return kind::json;
+  if (!fs::is_regular_file(name, e)) return kind::none;
+  if (io::is_zip_file(name) || name.ends_with(".zip")) return kind::zip;
+  return is_netcdf3_file(name) ? kind::netcdf3 : kind::none;
+}
+
 std::shared_ptr<const store_reader> open_reader(const std::string& name, const remote_access& remote,
                                                 const std::vector<std::string>& sources, std::uint64_t memory, access_pattern use,
                                                 symbolic_links links, const io::source_url_map* names) {
-  if (io::is_remote(name) && is_netcdf3_file(name)) return open_netcdf3(name, remote, memory, use);
-  if (io::is_object_store(name)) {
-#ifdef ZARRBITS_WITH_S3
-    return open_s3(name, remote, memory, use);
-#else
-    throw store_error("this zarrbits was built without libcurl and cannot read \"" + name + "\"; build it with -DZARRBITS_S3=ON",
-                      errc::unsupported);
-#endif
+  const io::store_kind kind = kind_of_existing(name);
+  if (!io::is_remote(name)) {
+    if (!remote.endpoint.empty() && !io::any_in_object_store(sources))
+      throw store_error("an endpoint is only for a store or a source \"s3://...\", \"gs://...\" or \"az://...\", not for \"" +
+                        name + "\"");
+    std::error_code e;
+    if (!fs::exists(name, e))
+      throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), errc::not_found);
   }
-  if (io::is_web(name)) return open_web(name, remote, memory);
-  if (!remote.endpoint.empty() && !io::any_in_object_store(sources))
-    throw store_error("an endpoint is only for a store or a source \"s3://...\", \"gs://...\" or \"az://...\", not for \"" +
-                      name + "\"");
-  std::error_code e;
-  const fs::file_status s = fs::status(name, e);
-  if (!fs::exists(s))
-    throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), errc::not_found);
-  if (io::is_parquet_references(name)) return open_references(name, remote, sources, memory, use, names);
-  if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links, sources);
-  if (io::is_zip_file(name)) return open_zip(name);
-  if (is_netcdf3_file(name)) return open_netcdf3(name, remote, memory, use);
-  if (!name.ends_with(".json"))
-    throw store_error(
-        "\"" + name +
-        "\" is neither a directory nor a .zip file, nor a .json file of references, nor a netCDF-3 file; use a Zarr "
-        "v3 store");
-  return open_references(name, remote, sources, memory, use, names);
+  switch (kind) {
+    case io::store_kind::object_store:
+#ifdef ZARRBITS_WITH_S3
+      return open_s3(name, remote, memory, use);
+#else
+      throw store_error(
+          "this zarrbits was built without libcurl and cannot read \"" + name + "\"; build it with -DZARRBITS_S3=ON",
+          errc::unsupported);
+#endif
+    case io::store_kind::web: return open_web(name, remote, memory);
+    case io::store_kind::directory: return std::make_shared<directory_reader>(name, links, sources);
+    case io::store_kind::zip:
+      if (!io::is_zip_file(name)) break;
+      return open_zip(name);
+    case io::store_kind::netcdf3: return open_netcdf3(name, remote, memory, use);
+    case io::store_kind::json:
+    case io::store_kind::parquet: return open_references(name, remote, sources, memory, use, names);
+    case io::store_kind::none: break;
+  }
+  throw store_error("\"" + name +
+                    "\" is neither a directory nor a .zip file, nor a .json file of references, nor a netCDF-3 file; use a Zarr "
+                    "v3 store");
 }
 
 }  // namespace
@@ -354,11 +373,6 @@ store_folder open_store(const std::string& name, const remote_access& remote, co
 
 namespace {
 
-std::string without_slashes(std::string name) {
-  while (name.size() > 1 && name.back() == '/') name.pop_back();
-  return name;
-}
-
 bool is_remote_store(const std::string& name) { return name.ends_with('/') || name.ends_with(".zarr"); }
 
 bool may_be_remote_file(const std::string& name) {
@@ -368,13 +382,11 @@ bool may_be_remote_file(const std::string& name) {
 
 }  // namespace
 
-bool is_store_name(const std::string& source) {
-  const std::string name = split_source(source).file, last = without_slashes(name);
-  if (io::is_remote(name)) return is_remote_store(name) || is_netcdf3_file(name);
-  std::error_code e;
-  if (fs::is_directory(name, e)) return true;
-  if (!fs::is_regular_file(name, e)) return false;
-  return last.ends_with(".zip") || last.ends_with(".json") || is_netcdf3_file(name);
+io::store_kind kind_of_source(const std::string& source) {
+  const std::string name = split_source(source).file;
+  const io::store_kind kind = kind_of_existing(name);
+  // one on a server is a store only if its name says so
+  return kind != io::store_kind::netcdf3 && io::is_remote(name) && !is_remote_store(name) ? io::store_kind::none : kind;
 }
 
 bool is_netcdf3_file(const std::string& path) noexcept {
@@ -391,7 +403,8 @@ bool is_netcdf3_file(const std::string& path) noexcept {
 }
 
 bool is_read_as_store(const std::string& source, bool is_joined) {
-  return is_store_name(source) && !(is_joined && is_netcdf3_file(split_source(source).file));
+  const io::store_kind kind = kind_of_source(source);
+  return kind != io::store_kind::none && !(is_joined && kind == io::store_kind::netcdf3);
 }
 
 std::optional<io::file_state> probe_source(const std::string& source, const remote_access& remote, io::access_hint hint) {

@@ -11,6 +11,7 @@
 #include "io/byte_source.hpp"
 #include "io/files.hpp"
 #include "io/source_url_map.hpp"
+#include "io/store_kind.hpp"
 #include "metadata/parse_error.hpp"
 
 #include <zarrbits/error.hpp>
@@ -198,10 +199,11 @@ enum class symbolic_links { follow, refuse };
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
                         std::uint64_t memory, access_pattern use = access_pattern::sparse,
                         symbolic_links links = symbolic_links::follow, const io::source_url_map* names = nullptr);
-// True if a source is read as a Zarr store, by its name and what the file system says: a directory (HDF5 files are none),
-// "x.zip", references "x.json", a netCDF-3 file (on a server: if it was probed), "s3://bucket/x.zarr" or "s3://bucket/prefix/".
-// Its name may end with ":/a/b", a node.
-bool is_store_name(const std::string& source);
+// The kind of a source to read, by its name and what the file system says: a directory, a .zip file, references, a netCDF-3 file
+// (on a server: if it was probed), "s3://bucket/x.zarr" or "s3://bucket/prefix/". None of other files, and of names that do not
+// exist. Its name may end with ":/a/b", a node.
+io::store_kind kind_of_source(const std::string& source);
+inline bool is_store_name(const std::string& source) { return kind_of_source(source) != io::store_kind::none; }
 // Like is_store_name(), but asks the server of a remote source whose name does not say it, unless it was asked before. For a
 // process that forks before the source is read: nothing but the answer is kept. Throws zarrbits::error.
 bool is_store_source(const std::string& source, const remote_access& remote);

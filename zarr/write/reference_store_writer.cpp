@@ -2,6 +2,7 @@
 #include "zarr/write/reference_store_writer.hpp"
 
 #include "io/remote_url.hpp"
+#include "io/store_kind.hpp"
 #include "remote/remote_object.hpp"
 #include "text/format.hpp"
 #include "text/node_names.hpp"
@@ -60,8 +61,8 @@ std::string without_slash(std::string path) {
 bool remove_data_of_killed_run(const std::string& path) {
   const std::string data_path = io::data_file_path(path), temporary = unfinished_name(path);
   if (!exists(data_path) || exists(path) || !exists(temporary)) return false;
-  const io::file_descriptor lock =
-      lock_leftover(temporary, path, is_parquet_target(path) ? leftover_kind::folder : leftover_kind::file);
+  const io::file_descriptor lock = lock_leftover(
+      temporary, path, io::kind_of_target(path) == io::store_kind::parquet ? leftover_kind::folder : leftover_kind::file);
   return lock && ::unlink(data_path.c_str()) == 0;
 }
 
@@ -300,7 +301,7 @@ std::map<std::string, text::json> reference_store_writer::v2_documents(io::v2_re
   if (!formats.v2) return {};
   for_each_member(false, [&](const std::string& key, const member&) { v2.chunk(key); });
   const std::string missing = v2.only_v3();
-  if (missing.empty() || (formats.v3 && !is_parquet_target(path_))) return v2.documents();
+  if (missing.empty() || (formats.v3 && io::kind_of_target(path_) != io::store_kind::parquet)) return v2.documents();
   if (!formats.v3)
     throw zarrbits::error(errc::unsupported, "Zarr v2 cannot have the array \"" + missing + "\"; set `zarr_format` to both or 3",
                           {path_, missing});

@@ -5,6 +5,7 @@
 #include "zarr/write/reference_writer.hpp"
 
 #include "io/remote_url.hpp"
+#include "io/store_kind.hpp"
 #include "metadata/node.hpp"
 #include "remote/s3_version.hpp"
 #include "text/base64.hpp"
@@ -113,12 +114,6 @@ std::string sources_json(const std::vector<io::referenced_file>& files) {
   return text;
 }
 
-bool is_parquet_target(const std::string& path) {
-  std::string_view name = path;
-  while (name.size() > 1 && name.ends_with('/')) name.remove_suffix(1);
-  return name.size() > 8 && name.ends_with(".parquet") && !io::is_object_store(path);
-}
-
 void require_public_name(const std::string& url) {
   if (remote::version_in(url) != std::string::npos)
     throw zarrbits::error(
@@ -134,17 +129,19 @@ void require_public_name(const std::string& url) {
                         {url});
 }
 
-bool is_reference_target(const std::string& path) {
-  return (path.size() > 5 && path.ends_with(".json") && !io::is_object_store(path)) || is_parquet_target(path);
-}
+namespace {
+
+bool is_parquet(const std::string& path) { return io::kind_of_target(path) == io::store_kind::parquet; }
+
+}  // namespace
 
 std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const store_writer_options& options) {
-  if (is_parquet_target(path)) return make_parquet_references(path, options);
+  if (is_parquet(path)) return make_parquet_references(path, options);
   return std::make_unique<json_references>(path, options);
 }
 
 bool remove_unfinished_references(const std::string& path) {
-  if (is_parquet_target(path)) return atomic_directory::remove_unfinished(path, unfinished_name(path));
+  if (is_parquet(path)) return atomic_directory::remove_unfinished(path, unfinished_name(path));
   return atomic_file::remove_unfinished(path, unfinished_name(path));
 }
 

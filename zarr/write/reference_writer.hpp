@@ -49,11 +49,6 @@ class reference_writer {
 std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const store_writer_options& options);
 bool remove_unfinished_references(const std::string& path);
 
-// Whether a target is one of references, by its name, and of these one of Parquet files. None is in S3: a prefix may have any
-// name.
-bool is_reference_target(const std::string& path);
-bool is_parquet_target(const std::string& path);
-
 // Throws zarrbits::error if no reader finds this source by its name: a URL whose query names the file, which may be a secret.
 void require_public_name(const std::string& url);
 

@@ -2,6 +2,7 @@
 #include "zarr/write/store_writer.hpp"
 
 #include "io/remote_url.hpp"
+#include "io/store_kind.hpp"
 #include "zarr/write/directory_writer.hpp"
 #ifdef ZARRBITS_WITH_S3
 #include "zarr/write/s3_writer.hpp"
@@ -88,12 +89,6 @@ std::unique_ptr<object_writer> buffered_object(store_writer& out, std::string_vi
   return std::make_unique<buffered_writer>(out, key);
 }
 
-namespace {
-
-bool is_zip(const std::string& target) { return target.size() > 4 && target.ends_with(".zip"); }
-
-}  // namespace
-
 bool is_hdf5_name(const std::string& target) {
   std::error_code e;
   const std::string extension = fs::path(target).extension().string();
@@ -104,12 +99,13 @@ bool is_hdf5_name(const std::string& target) {
 }
 
 bool is_one_file(const std::string& target) {
-  return !io::is_object_store(target) && (is_zip(target) || (is_reference_target(target) && !has_partitions(target)));
+  const io::store_kind kind = io::kind_of_target(target);
+  return kind == io::store_kind::zip || (io::is_references(kind) && !has_partitions(target));
 }
 
 bool has_partitions(const std::string& target) noexcept {
   std::error_code e;
-  return is_reference_target(target) && fs::exists(fs::symlink_status(io::partitions_path(target), e));
+  return io::is_references(io::kind_of_target(target)) && fs::exists(fs::symlink_status(io::partitions_path(target), e));
 }
 
 namespace {
@@ -133,27 +129,28 @@ void remove_partitions(const std::string& target, const store_writer_options& op
 }  // namespace
 
 std::unique_ptr<store_writer> make_store_writer(const std::string& target, const store_writer_options& options) {
+  using kind_type = io::store_kind;
+  const kind_type kind = io::kind_of_target(target);
   const bool joined = attaches(options.target),
              has_plan = joined && (has_partitions(target) || options.target == store_writer_options::if_exists::finalize);
-  if (joined && is_zip(target) && !io::is_object_store(target))
+  if (joined && kind == kind_type::zip)
     throw zarrbits::error(errc::invalid_option,
                           "a .zip file is made in one run, not in partitions; choose a directory for \"" + target + "\"",
                           {target});
-  if (io::is_web(target))
+  if (kind == kind_type::web)
     throw zarrbits::error(
         errc::unsupported,
         "a store cannot be written to \"" + target +
             "\"; choose a directory, a .zip file, \"s3://bucket/prefix\", \"gs://bucket/prefix\" or \"az://container/prefix\"",
         {target});
-  if (is_reference_target(target) != options.references.has_value() &&
-      !(is_reference_target(target) && has_plan))  // the plan says it
+  if (io::is_references(kind) != options.references.has_value() && !(io::is_references(kind) && has_plan))  // the plan says it
     throw zarrbits::error(errc::invalid_option,
                           options.references
                               ? "references are made in a local \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\"" +
-                                    (io::is_object_store(target) ? "; copy them there when they are made" : "")
+                                    (kind == kind_type::object_store ? "; copy them there when they are made" : "")
                               : "\"" + target + "\" is a name for references; set `references`, or choose another name",
                           {target});
-  if (io::is_object_store(target)) {
+  if (kind == kind_type::object_store) {
 #ifdef ZARRBITS_WITH_S3
     return std::make_unique<s3_writer>(target, options);
 #else
@@ -164,12 +161,12 @@ std::unique_ptr<store_writer> make_store_writer(const std::string& target, const
                           {target});
 #endif
   }
-  if (is_reference_target(target) && joined) return std::make_unique<partitioned_references>(target, options);
+  if (io::is_references(kind) && joined) return std::make_unique<partitioned_references>(target, options);
   if (options.references) {
     remove_partitions(target, options);
     return std::make_unique<reference_store_writer>(target, *options.references, options);
   }
-  if (is_zip(target)) return std::make_unique<zip_writer>(target, options);
+  if (kind == kind_type::zip) return std::make_unique<zip_writer>(target, options);
   return std::make_unique<directory_writer>(target, options);
 }
 
@@ -214,7 +211,7 @@ zarrbits::error nothing_to_finalize(const std::string& target) {
 void remove_stale_lock(const std::string& target) noexcept {
   std::error_code e;
   if (has_partitions(target) && fs::exists(fs::symlink_status(target, e))) partitioned_references::remove_work(target);
-  else if (!io::is_object_store(target) && !is_one_file(target)) directory_writer::remove_stale_lock(target);
+  else if (io::kind_of_target(target) == io::store_kind::directory) directory_writer::remove_stale_lock(target);
 }
 
 void release_unfinished([[maybe_unused]] const std::string& target,
@@ -229,14 +226,22 @@ void release_unfinished([[maybe_unused]] const std::string& target,
 
 bool remove_unfinished(const std::string& target, const store_writer_options& options) noexcept {
   try {
+    switch (io::kind_of_target(target)) {
+      case io::store_kind::object_store:
 #ifdef ZARRBITS_WITH_S3
-    if (io::is_object_store(target)) return s3_writer::remove_unfinished(target, options);
+        return s3_writer::remove_unfinished(target, options);
 #else
-    if (io::is_object_store(target)) return false;
+        return false;
 #endif
-    if (is_reference_target(target)) return reference_store_writer::remove_unfinished(target);
-    if (is_zip(target)) return zip_writer::remove_unfinished(target);
-    return directory_writer::remove_unfinished(target, options);
+      case io::store_kind::json:
+      case io::store_kind::parquet: return reference_store_writer::remove_unfinished(target);
+      case io::store_kind::zip: return zip_writer::remove_unfinished(target);
+      case io::store_kind::directory: return directory_writer::remove_unfinished(target, options);
+      case io::store_kind::none:
+      case io::store_kind::netcdf3:
+      case io::store_kind::web: break;
+    }
+    return false;
   } catch (...) {
     return false;
   }
