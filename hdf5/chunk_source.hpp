@@ -55,6 +55,7 @@ struct reused_chunks {
 class chunk_source : public opened_dataset {
  public:
   using chunk_visitor = std::function<bool(const array::extents& index)>;
+  using part_visitor = std::function<void(const array::box& part)>;
   using stored_visitor = std::function<bool(const array::extents& index, std::optional<std::uint64_t> size)>;
 
   explicit chunk_source(opened_dataset opened) : opened_dataset(std::move(opened)) {}
@@ -111,8 +112,8 @@ class chunk_source : public opened_dataset {
   void read_block(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
                   const array::extents& out_shape, compressors::buffer& out, vlen_allocator* strings = nullptr,
                   const array::extents& corner = {}) const;
-  // The parts of a block that lie in one stored chunk each; none if the source has other storage. Throws failure.
-  virtual std::vector<array::box> stored_parts(const array::box&) const { return {}; }
+  // Visits the parts of a block that lie in one stored chunk each; none if the source has other storage. Throws failure.
+  virtual void for_each_stored_part(const array::box&, const part_visitor&) const {}
   // Offset of the values in the file of `bytes`, if they are one range that can be read without libhdf5.
   virtual std::optional<std::uint64_t> contiguous_address() const { return {}; }
   // Adds up the bytes of strings and sequences read. Throws unsupported_dataset if they are far too many for the size of the

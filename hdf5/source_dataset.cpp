@@ -138,14 +138,11 @@ std::vector<stored_place> source_dataset::places_of_chunks(std::size_t max_chunk
   return places;
 }
 
-std::vector<array::box> source_dataset::stored_parts(const array::box& block) const {
-  if (layout != H5D_CHUNKED || dims.empty() || chunk_in_file.size() != dims.size() || array::product(chunk_in_file) == 0)
-    return {};
+void source_dataset::for_each_stored_part(const array::box& block, const part_visitor& visit) const {
+  if (layout != H5D_CHUNKED || dims.empty() || chunk_in_file.size() != dims.size() || array::product(chunk_in_file) == 0) return;
   const array::chunk_grid file_grid{dims, chunk_in_file};
-  std::vector<array::box> parts;
   array::for_each_index(file_grid.chunks_over(block),
-                        [&](const array::extents& index) { parts.push_back(array::intersect(file_grid.box_of(index), block)); });
-  return parts;
+                        [&](const array::extents& index) { visit(array::intersect(file_grid.box_of(index), block)); });
 }
 
 void source_dataset::require_whole_chunks(const array::extents& first, const array::extents& count) const {

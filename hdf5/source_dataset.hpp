@@ -32,7 +32,7 @@ class source_dataset : public chunk_source {
   // Throws failure if the index cannot be read. The caller holds lock, or is alone.
   std::uint64_t stored_size(const array::extents& first) const;
   stored_chunk find_chunk(const array::extents& first, std::uint64_t size) const override;
-  std::vector<array::box> stored_parts(const array::box& block) const override;
+  void for_each_stored_part(const array::box& block, const part_visitor& visit) const override;
   std::optional<std::uint64_t> contiguous_address() const override;
   // The elements of a stored chunk in the stored type; empty if it is not stored. Callable from any thread. Throws failure,
   // corrupt_chunk.

@@ -24,8 +24,8 @@ enum class store_kind {
 
 inline bool is_references(store_kind kind) { return kind == store_kind::json || kind == store_kind::parquet; }
 
-// The kind of a store to write, by its name alone: "x.zip", "x.json", "x.parquet", or any other. None of the first three is on a server,
-// where a prefix may have any name.
+// The kind of a store to write, by its name alone: "x.zip", "x.json", "x.parquet", or any other. None of the first three is on a
+// server, where a prefix may have any name.
 store_kind kind_of_target(const std::string& name);
 
 }  // namespace zarrbits::io

@@ -183,29 +183,28 @@ std::shared_ptr<const io::byte_source> joined_dataset::bytes_of(std::size_t numb
   return number == hdf5::no_file ? hdf5::chunk_source::bytes_of(number) : parts_.files->bytes(number);
 }
 
-std::vector<array::box> joined_dataset::stored_parts(const array::box& block) const {
+void joined_dataset::for_each_stored_part(const array::box& block, const part_visitor& visit) const {
   const std::size_t axis = parts_.axis;
   const std::uint64_t end = block.first[axis] + block.shape[axis];
-  std::vector<array::box> result;
-  if (block.first[axis] < parts_.stored_count()) return result;  // some of it is in the store
-  const hdf5::lock one_thread;
+  if (block.first[axis] < parts_.stored_count()) return;  // some of it is in the store
   for (std::size_t i = parts_.first_over(block.first[axis]); i < parts_.list.size() && parts_.list[i].first < end; ++i) {
     const joined_part& part = parts_.list[i];
-    array::box rest = block;
-    rest.first[axis] = std::max(block.first[axis], part.first);
-    rest.shape[axis] = std::min(end, part.first + part.count) - rest.first[axis];
-    const array::box in_joined = rest;
-    rest.first[axis] -= part.first;
-    if (adds_axis()) rest.first.erase(rest.first.begin()), rest.shape.erase(rest.shape.begin());
-    std::vector<array::box> stored = parts_.files->dataset(part.file, part.address)->stored_parts(rest);
-    if (stored.empty()) result.push_back(in_joined);
-    for (array::box& one : stored) {
-      if (adds_axis()) one.first.insert(one.first.begin(), 0), one.shape.insert(one.shape.begin(), 1);
-      one.first[axis] += part.first;
-      result.push_back(std::move(one));
-    }
+    array::box in_part = block;
+    const std::uint64_t first = std::max(block.first[axis], part.first);
+    in_part.shape[axis] = std::min(end, part.first + part.count) - first;
+    in_part.first[axis] = first - part.first;
+    if (adds_axis()) in_part.first.erase(in_part.first.begin()), in_part.shape.erase(in_part.shape.begin());
+    bool is_chunked = false;
+    const auto visit_joined = [&](array::box in_joined) {
+      if (adds_axis()) in_joined.first.insert(in_joined.first.begin(), 0), in_joined.shape.insert(in_joined.shape.begin(), 1);
+      in_joined.first[axis] += part.first;
+      visit(in_joined);
+      is_chunked = true;
+    };
+    const hdf5::lock one_thread;  // also while the dataset is closed
+    parts_.files->dataset(part.file, part.address)->for_each_stored_part(in_part, visit_joined);
+    if (!is_chunked) visit_joined(in_part);
   }
-  return result;
 }
 
 void joined_dataset::read_values(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,

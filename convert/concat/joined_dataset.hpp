@@ -39,7 +39,7 @@ class joined_dataset final : public hdf5::chunk_source {
   std::shared_ptr<const io::byte_source> bytes_of(std::size_t file) const override;
   std::optional<std::size_t> growing_axis() const override { return parts_.axis; }
   bool has_gaps() const override { return parts_.has_gaps(); }
-  std::vector<array::box> stored_parts(const array::box& block) const override;
+  void for_each_stored_part(const array::box& block, const part_visitor& visit) const override;
   bool is_in_store(const array::extents& coordinates) const override;
   bool overlaps_stored_part(const array::extents& coordinates) const override;
 

@@ -240,8 +240,7 @@ void chunk_transcoder::read_box(const array::extents& chunk_index, const array::
 }
 
 std::optional<compressors::buffer> chunk_transcoder::read_parts(const array::extents& chunk_index) const {
-  const std::vector<array::box> parts = data_.stored_parts(data_.grid.box_of(chunk_index));
-  if (parts.size() < 2 || is_beyond(chunk_index) || has_strings()) return {};
+  if (is_beyond(chunk_index) || has_strings()) return {};
   compressors::buffer values = fill_values(chunk_index);
   const compressors::buffer fill = values;
   const array::box chunk{data_.grid.start(chunk_index), data_.grid.extent(chunk_index)};
@@ -249,7 +248,7 @@ std::optional<compressors::buffer> chunk_transcoder::read_parts(const array::ext
   const auto leave_out = [&](const array::box& part) {  // it may have been read in part
     array::copy_elements(fill, chunk, values, chunk, part, plan_.view.size);
   };
-  for (const array::box& part : parts) {
+  data_.for_each_stored_part(data_.grid.box_of(chunk_index), [&](const array::box& part) {
     try {
       read_box(chunk_index, part, values, nullptr);
       any_read = true;
@@ -258,7 +257,7 @@ std::optional<compressors::buffer> chunk_transcoder::read_parts(const array::ext
     } catch (const compressors::corrupt_chunk&) {
       leave_out(part);
     }
-  }
+  });
   return any_read ? std::optional(std::move(values)) : std::nullopt;
 }
 
