@@ -171,12 +171,13 @@ void put_strings(const element_buffer& values, std::size_t source_index, std::si
   for (std::size_t i = 0; i < n; ++i) {
     const std::string& text = values.strings[source_index + i];
     if (variable) {
-      if (!strings) throw hdf5::unsupported_dataset("its strings in the store cannot be read");
+      if (!strings) throw hdf5::unsupported_dataset(reason_code::unreadable, "its strings in the store cannot be read");
       char* const copied = strings->copy(text);
       std::memcpy(out + i * size, &copied, sizeof copied);
       continue;
     }
-    if (text.size() > size) throw hdf5::unsupported_dataset("a string in the store is longer than those of these files");
+    if (text.size() > size)
+      throw hdf5::unsupported_dataset(reason_code::not_joinable, "a string in the store is longer than those of these files");
     std::memset(out + i * size, padding, size);
     std::memcpy(out + i * size, text.data(), text.size());
   }
@@ -194,6 +195,7 @@ void existing_zarr_array::read_block(hid_t memory, std::size_t size, const array
   const bool text = t.kind == zarr_kind::text && kind == H5T_STRING, truth = t.kind == zarr_kind::boolean && size == 1;
   if (first.size() != array_.shape().size() || !(text || truth || native >= 0)) {
     throw hdf5::unsupported_dataset(
+        reason_code::unsupported_type,
         "the last chunk of its array in the store is not full, and chunks of this data type cannot be completed");
   }
   if (array::product(block_shape) == 0) return;

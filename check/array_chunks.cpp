@@ -37,7 +37,7 @@ array_chunks::array_chunks(std::string path, const zarr::store_folder& folder) :
     grid_.push_back(array_.chunks()[d] / per_object + (array_.chunks()[d] % per_object != 0));
   }
   result_.chunks = array::product(array_.chunks());
-  if (result_.chunks == ~std::uint64_t{0}) throw zarr::not_supported("a grid of 2^64 chunks or more");
+  if (result_.chunks == ~std::uint64_t{0}) throw zarr::not_supported(reason_code::too_large, "a grid of 2^64 chunks or more");
 }
 
 std::uint64_t array_chunks::chunks_within(const array::extents& object) const {
@@ -53,7 +53,8 @@ void array_chunks::list(finding_list& findings, std::uint64_t max_objects) {
   array_.for_each_object(
       [&](const array::extents& index, const zarr::store_entry& object) {
     if (objects_.size() >= max_objects)
-      throw zarr::not_supported("an array of more than " + text::pluralize(max_objects, "chunk") + "; increase `memory`");
+      throw zarr::not_supported(reason_code::too_large,
+                                "an array of more than " + text::pluralize(max_objects, "chunk") + "; increase `memory`");
     objects_.push_back({array::ravel(index, grid_), object.size});
     listed_chunks_ += chunks_within(index);
     return true;
@@ -84,7 +85,8 @@ void array_chunks::submit(io::thread_pool& pool, std::uint64_t memory, const std
       type.variable() ? memory / 8 : array::saturating_mul(2 * type.size, array::product(array_.chunk_shape()));
   const auto failure = read_failure_of([&] {
     array_.require_decodable();
-    if (decoded / 2 > memory) throw zarr::not_supported("chunks of " + text::format_bytes(decoded / 2) + "; increase `memory`");
+    if (decoded / 2 > memory)
+      throw zarr::not_supported(reason_code::too_large, "chunks of " + text::format_bytes(decoded / 2) + "; increase `memory`");
   });
   if (failure) {
     for (const listed_chunk& object : objects_)
@@ -115,7 +117,8 @@ void array_chunks::check_shard(const zarr::zarr_array& array, const listed_chunk
   auto failure = read_failure_of([&] {
     chunks = array.list_chunks_of(index, static_cast<std::size_t>(max_chunks));
     if (!chunks)
-      throw zarr::not_supported("a shard of more than " + text::pluralize(max_chunks, "chunk") + "; increase `memory`");
+      throw zarr::not_supported(reason_code::too_large,
+                                "a shard of more than " + text::pluralize(max_chunks, "chunk") + "; increase `memory`");
   });
   if (failure) return results_.add_failure(object.number, array_.keys().key(index), std::move(*failure), possible);
   results_.add_missing(possible - chunks->size());

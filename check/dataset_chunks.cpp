@@ -48,23 +48,24 @@ void dataset_chunks::list(std::uint64_t max_chunks) {
   }
   const auto add = [&](const array::extents& index, std::uint64_t bytes) {
     if (chunks_.size() >= max_chunks)
-      throw zarr::not_supported("a dataset of more than " + text::pluralize(max_chunks, "chunk") + "; increase `memory`");
+      throw zarr::not_supported(reason_code::too_large,
+                                "a dataset of more than " + text::pluralize(max_chunks, "chunk") + "; increase `memory`");
     chunks_.push_back({array::ravel(index, grid_.counts()), bytes});
   };
   if (is_chunked()) {
     try {
       hdf5::for_each_stored_chunk(data_.dataset, grid_, add);
     } catch (const hdf5::failure& e) {
-      // few chunks in a grid that is far too large to look at
-      if (std::string_view(e.what()).find("too sparse") == std::string_view::npos) throw;
-      throw hdf5::unsupported_dataset(e.what());
+      if (e.code != reason_code::too_large) throw;  // few chunks in a grid that is far too large to look at
+      throw hdf5::unsupported_dataset(e.code, e.what());
     }
   } else if (!data_.dependencies->obstacle.empty()) {
     throw hdf5::unsupported_dataset(data_.dependencies->obstacle);
   } else if (!data_.nothing_stored()) {
     if (result_.chunks > max_chunks)
-      throw zarr::not_supported("a dataset of more than " + text::format_bytes(array::saturating_mul(max_chunks, piece_bytes)) +
-                                "; increase `memory`");
+      throw zarr::not_supported(
+          reason_code::too_large,
+          "a dataset of more than " + text::format_bytes(array::saturating_mul(max_chunks, piece_bytes)) + "; increase `memory`");
     for (std::uint64_t i = 0; i < result_.chunks; ++i) chunks_.push_back({i, grid_.chunk_elements() * data_.element_in_file});
   }
   stored_chunks_ = chunks_.size();
@@ -74,7 +75,8 @@ void dataset_chunks::list(std::uint64_t max_chunks) {
 void dataset_chunks::submit(io::thread_pool& pool, std::uint64_t memory, const std::function<void(std::uint64_t)>& progress) {
   const std::uint64_t decoded = array::saturating_mul(array::product(grid_.chunk), element_bytes());
   const auto failure = read_failure_of([&] {
-    if (decoded > memory) throw zarr::not_supported("chunks of " + text::format_bytes(decoded) + "; increase `memory`");
+    if (decoded > memory)
+      throw zarr::not_supported(reason_code::too_large, "chunks of " + text::format_bytes(decoded) + "; increase `memory`");
     if (!is_chunked()) return;
     if (const std::string names = data_.filters.unavailable_filters(data_.type); !names.empty())
       throw hdf5::missing_filter(names);
@@ -118,8 +120,8 @@ void dataset_chunks::check_chunk(const array::extents& index, std::uint64_t memo
                      as_stored ? nullptr : &strings);
   } catch (const hdf5::failure&) {
     if (!strings.exceeded()) throw;
-    throw zarr::not_supported("a chunk whose strings or sequences take more than " + text::format_bytes(memory / 8) +
-                              "; increase `memory`");
+    throw zarr::not_supported(reason_code::too_large, "a chunk whose strings or sequences take more than " +
+                                                          text::format_bytes(memory / 8) + "; increase `memory`");
   }
 }
 

@@ -79,7 +79,7 @@ class file_check {
   void check_object(hdf5::source_file& source, const hdf5::source_object& o) {
     if (options_.progress) options_.progress({o.path, 0, 0});
     if (!o.listing_error.empty())
-      add(finding_severity::problem, "link", o.path, "", "its links cannot be listed: " + o.listing_error);
+      add(finding_severity::problem, "link", o.path, "", "its links cannot be listed: " + o.listing_error.sentence);
     std::optional<hdf5::handle> object;
     if (!succeeds("metadata", o.path, [&] { object = source.open(o); })) return;
     check_attributes(*object, o.path);
@@ -95,7 +95,7 @@ class file_check {
     for (const hdf5::extra_link& link : o.links) {
       const std::string key = text::escape_name(link.name);
       if (link.kind == "broken") {
-        const bool is_newer = link.detail.find("written by a newer HDF5") != std::string::npos;
+        const bool is_newer = link.code == reason_code::unsupported_feature;
         add(link.left_out || is_newer ? finding_severity::unchecked : finding_severity::problem, "link", o.path, key,
             link.detail);
       } else if (link.kind == "soft" || link.kind == "external") {
@@ -126,7 +126,8 @@ class file_check {
     if (H5Sget_simple_extent_type(space) == H5S_NULL) return;
     const std::uint64_t elements = array::product(hdf5::extent(space)), limit = options_.memory / 8;
     if (array::saturating_mul(elements, H5Tget_size(stored)) > limit)
-      throw zarr::not_supported("an attribute of more than " + text::format_bytes(limit) + "; increase `memory`");
+      throw zarr::not_supported(reason_code::too_large,
+                                "an attribute of more than " + text::format_bytes(limit) + "; increase `memory`");
     const hdf5::type_description type = hdf5::describe_type(stored);
     if (hdf5::holds_variable(type)) {
       hdf5::count_variable_bytes(attribute, type, elements, limit);  // reads all of them

@@ -30,12 +30,6 @@ struct read_failure {
   std::string reason;
 };
 
-// Whether a reader refuses to follow references or symbolic links, which is not damage. The readers throw the same code for
-// both.
-inline bool is_refusal(std::string_view sentence) {
-  return sentence.find("`external`") != sentence.npos || sentence.find("nor in the folder of one") != sentence.npos;
-}
-
 // Empty if `run` returns. Throws exceptions that are not findings.
 template <class F>
 std::optional<read_failure> read_failure_of(F&& run) {
@@ -48,7 +42,9 @@ std::optional<read_failure> read_failure_of(F&& run) {
   } catch (const zarr::not_supported& e) {
     return read_failure{finding_severity::unchecked, std::string("this reader does not support ") + e.what()};
   } catch (const zarr::store_error& e) {
-    if (e.code == errc::unsupported || is_refusal(e.what())) return read_failure{finding_severity::unchecked, e.what()};
+    // a reader that refuses to follow a reference or a symbolic link has seen no damage
+    if (e.code == errc::unsupported || e.reason == reason_code::refused_file)
+      return read_failure{finding_severity::unchecked, e.what()};
     if (!is_finding(e.code)) throw;
     return read_failure{finding_severity::problem, e.what()};
   } catch (const nlohmann::json::exception& e) {
@@ -56,7 +52,7 @@ std::optional<read_failure> read_failure_of(F&& run) {
   } catch (const hdf5::unsupported_dataset& e) {
     return read_failure{finding_severity::unchecked, e.what()};
   } catch (const hdf5::failure& e) {
-    const bool is_newer = std::string_view(e.what()).find("written by a newer HDF5") != std::string_view::npos;
+    const bool is_newer = e.code == reason_code::unsupported_feature;
     return read_failure{is_newer ? finding_severity::unchecked : finding_severity::problem, e.what()};
   } catch (const compressors::corrupt_chunk& e) {
     return read_failure{finding_severity::problem, e.what()};

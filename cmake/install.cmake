@@ -75,7 +75,7 @@ if(NOT TARGET zarrbits_streams)
   list(APPEND unbuilt_headers PATTERN iostreams EXCLUDE PATTERN iostreams.hpp EXCLUDE)
 endif()
 if(NOT convert IN_LIST zarrbits_parts)
-  list(APPEND unbuilt_headers PATTERN compression.hpp EXCLUDE PATTERN "convert*.hpp" EXCLUDE PATTERN source_name.hpp EXCLUDE PATTERN verify.hpp EXCLUDE PATTERN export.hpp EXCLUDE PATTERN file_format.hpp EXCLUDE PATTERN repack.hpp EXCLUDE PATTERN rename.hpp EXCLUDE PATTERN combine.hpp EXCLUDE PATTERN digest.hpp EXCLUDE PATTERN check.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN hdf5_file.hpp EXCLUDE PATTERN hdf5_decoders.hpp EXCLUDE)
+  list(APPEND unbuilt_headers PATTERN compression.hpp EXCLUDE PATTERN "convert*.hpp" EXCLUDE PATTERN source_name.hpp EXCLUDE PATTERN verify.hpp EXCLUDE PATTERN export.hpp EXCLUDE PATTERN file_format.hpp EXCLUDE PATTERN reason_code.hpp EXCLUDE PATTERN repack.hpp EXCLUDE PATTERN rename.hpp EXCLUDE PATTERN combine.hpp EXCLUDE PATTERN digest.hpp EXCLUDE PATTERN check.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN hdf5_file.hpp EXCLUDE PATTERN hdf5_decoders.hpp EXCLUDE)
 endif()
 install(DIRECTORY include/zarrbits DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel ${unbuilt_headers})
 

@@ -47,8 +47,8 @@ number number_in(const array_codec_source& source, const char* key, std::optiona
   if (value.is_null() && otherwise) return *otherwise;
   const auto parsed = value.is_string() ? parse_number(value.get_ref<const std::string&>()) : std::nullopt;
   if (!parsed)
-    throw zarr::not_supported("the codec " + std::string(metadata::codec_name(source.codec)) + " with the " + key + " " +
-                              text::sorted_json_text(value));
+    throw zarr::not_supported(reason_code::unsupported_codec, "the codec " + std::string(metadata::codec_name(source.codec)) +
+                                                                  " with the " + key + " " + text::sorted_json_text(value));
   return *parsed;
 }
 
@@ -168,7 +168,8 @@ class categorize final : public array_codec {
                                                         [](source_type v, std::uint64_t) { return cast<std::uint64_t>(v); });
     });
     const std::size_t count = numbers.size() / sizeof(std::uint64_t);
-    if (count > max_string_bytes / sizeof(std::string)) throw zarr::not_supported("a chunk of more texts than the memory holds");
+    if (count > max_string_bytes / sizeof(std::string))
+      throw zarr::not_supported(reason_code::too_large, "a chunk of more texts than the memory holds");
     // calls `put` with the index of an element and that of its label
     const auto for_each_label = [&](const auto& put) {
       for (std::size_t i = 0; i < count; ++i) {
@@ -191,7 +192,8 @@ class categorize final : public array_codec {
     std::uint64_t bytes = 0;
     for_each_label([&](std::size_t i, std::size_t label) {
       bytes += labels_[label].size();
-      if (bytes > max_string_bytes) throw zarr::not_supported("a chunk of longer texts than the memory holds");
+      if (bytes > max_string_bytes)
+        throw zarr::not_supported(reason_code::too_large, "a chunk of longer texts than the memory holds");
       values.strings[i] = labels_[label];
     });
   }
@@ -227,7 +229,7 @@ std::shared_ptr<const array_codec> make_array_filter(const array_codec_source& s
     number same = number::uint8;
     if (array) same = *array;
     else if (const auto unsigned_number = parse_number("u" + std::to_string(source.type.size))) same = *unsigned_number;
-    else throw zarr::not_supported("the codec " + name + " of " + source.type.name);
+    else throw zarr::not_supported(reason_code::unsupported_codec, "the codec " + name + " of " + source.type.name);
     return std::make_shared<number_filter>(operation::none, same, same);
   }
   const bool casts = source.codec == codec_id::as_type;

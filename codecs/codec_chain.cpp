@@ -25,14 +25,14 @@ constexpr std::uint64_t max_chunk_bytes = 1U << 30;  // limit for one chunk in m
 constexpr std::size_t max_codecs = 32;
 
 not_supported string_limit_exceeded(std::uint64_t limit) {
-  return not_supported("a chunk of strings that takes more than " + text::format_bytes(limit) +
-                       ", half of the memory that is allowed");
+  return not_supported(reason_code::too_large, "a chunk of strings that takes more than " + text::format_bytes(limit) +
+                                                   ", half of the memory that is allowed");
 }
 
 std::uint64_t elements_in(const std::vector<std::uint64_t>& shape) {
   std::uint64_t n = 1;
   for (const std::uint64_t extent : shape) {
-    if (__builtin_mul_overflow(n, extent, &n)) throw not_supported("a chunk of more than 2^64 elements");
+    if (__builtin_mul_overflow(n, extent, &n)) throw not_supported(reason_code::too_large, "a chunk of more than 2^64 elements");
   }
   return n;
 }
@@ -52,12 +52,13 @@ codec_chain::codec_chain(const zarr::encoding& e)
     const std::string& name = extension.name;
     const json& configuration = extension.configuration;
     const known_codec* const codec = find_codec(metadata::codec_id_of(name));
-    if (!codec) throw not_supported("the codec " + name);
+    if (!codec) throw not_supported(reason_code::unsupported_codec, "the codec " + name);
     switch (codec->kind) {
       case codec_kind::array_to_array:
         if (in_bytes) {
-          throw not_supported(is_array_filter(codec->id) ? "the codec " + name + " after one from array to bytes"
-                                                         : "a second transpose, or one of bytes or encoded values");
+          throw not_supported(reason_code::unsupported_codec, is_array_filter(codec->id)
+                                                                  ? "the codec " + name + " after one from array to bytes"
+                                                                  : "a second transpose, or one of bytes or encoded values");
         }
         add_array_codec(*codec, configuration);
         break;
@@ -80,11 +81,12 @@ void codec_chain::add_array_codec(const known_codec& codec, const json& configur
   const auto filters =
       std::count_if(array_codecs_.begin(), array_codecs_.end(), [](const auto& a) { return !a->encoded_type().empty(); });
   if (!is_array_filter(codec.id)) {
-    if (!array_codecs_.empty()) throw not_supported("a second transpose, or one of bytes or encoded values");
+    if (!array_codecs_.empty())
+      throw not_supported(reason_code::unsupported_codec, "a second transpose, or one of bytes or encoded values");
   } else if (filters >= static_cast<std::ptrdiff_t>(max_codecs)) {
-    throw not_supported("the codec " + name + " after one from array to bytes");
+    throw not_supported(reason_code::unsupported_codec, "the codec " + name + " after one from array to bytes");
   } else if (type_.variable() && !encoded_type_.empty()) {
-    throw not_supported("a codec before " + name);
+    throw not_supported(reason_code::unsupported_codec, "a codec before " + name);
   }
   const zarr::zarr_type type = encoded_type_.empty() ? type_ : zarr::parse_type(encoded_type_);
   array_codecs_.push_back(codec.make({codec.id, configuration, type, chunk_shape_.size()}));
@@ -115,7 +117,8 @@ void codec_chain::add_array_to_bytes(const known_codec& codec, const json& entry
 
 void codec_chain::add_shards(const json& configuration, const json& data_type) {
   if (!array_codecs_.empty())
-    throw not_supported(encoded_type_.empty() ? "a transpose of whole shards" : "filters of whole shards");
+    throw not_supported(reason_code::unsupported_codec,
+                        encoded_type_.empty() ? "a transpose of whole shards" : "filters of whole shards");
   const metadata::sharding parsed = zarr::as_store_errors([&] { return metadata::parse_sharding(configuration); });
   sharding s;
   s.chunk_shape = parsed.chunk_shape;
@@ -135,13 +138,14 @@ void codec_chain::add_shards(const json& configuration, const json& data_type) {
   index_ =
       std::make_shared<codec_chain>(zarr::encoding{parsed.index_codecs, number, number_type, index_shape, max_string_bytes_});
   const auto index_size = index_->encoded_size(elements_in(index_shape));
-  if (!index_size) throw not_supported("an index of shards that is compressed");
+  if (!index_size) throw not_supported(reason_code::unsupported_codec, "an index of shards that is compressed");
   s.index_size = *index_size;
   shards_ = std::move(s);
 }
 
 void codec_chain::add_bytes_codec(const known_codec& codec, const json& configuration) {
-  if (bytes_codecs_.size() >= max_codecs) throw not_supported("more than " + std::to_string(max_codecs) + " codecs");
+  if (bytes_codecs_.size() >= max_codecs)
+    throw not_supported(reason_code::unsupported_codec, "more than " + std::to_string(max_codecs) + " codecs");
   bytes_codecs_.push_back({&codec, codec.parse ? codec.parse(configuration) : bytes_settings()});
 }
 
@@ -168,7 +172,8 @@ std::uint64_t codec_chain::max_decoded_bytes(std::uint64_t elements) const {
   if (!codec_) return std::min(max_string_bytes_, max_chunk_bytes);
   std::uint64_t size = 0;
   if (__builtin_mul_overflow(elements, codec_->element_size(), &size) || size > max_chunk_bytes)
-    throw not_supported("a chunk of " + std::to_string(elements) + " elements, which does not fit in 1 GiB");
+    throw not_supported(reason_code::too_large,
+                        "a chunk of " + std::to_string(elements) + " elements, which does not fit in 1 GiB");
   return 2 * codec_->encoded_size(elements) + (64U << 10);
 }
 

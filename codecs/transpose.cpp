@@ -83,7 +83,8 @@ class transpose final : public array_codec {
 
 std::shared_ptr<const array_codec> make_transpose(const array_codec_source& source) {
   const auto list = source.configuration.find("order");
-  if (list == source.configuration.end() || !list->is_array()) throw zarr::not_supported("a transpose whose order is not a list");
+  if (list == source.configuration.end() || !list->is_array())
+    throw zarr::not_supported(reason_code::unsupported_codec, "a transpose whose order is not a list");
   std::vector<std::size_t> order;
   std::vector<bool> is_used(source.rank);
   for (const nlohmann::json& entry : *list) {

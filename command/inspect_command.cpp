@@ -226,6 +226,7 @@ json to_json(const tree& t) {
     if (n.attributes) j["attributes"] = n.attributes;
     if (!n.attribute_values.empty()) j["attribute_values"] = text::parse_untrusted_json(n.attribute_values);
     if (!n.note.empty()) j[n.kind == "link" ? "target" : "reason"] = n.note;
+    if (n.code != reason_code::none) j["code"] = to_string(n.code);
     if (!n.details.empty()) j.update(json::parse(n.details));
     nodes.push_back(std::move(j));
   }

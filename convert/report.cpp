@@ -70,7 +70,7 @@ std::string convert_result::report_json() const {
     e["outcome"] = to_string(o.outcome);
     if (!o.selected) e["selected"] = false;
     if (o.lossy) e["lossy"] = true;
-    if (!o.reason.empty()) e["reason"] = o.reason;
+    if (!o.reason.empty()) e.update({{"code", to_string(o.code)}, {"reason", o.reason}});
     if (!o.zarr_path.empty() && o.zarr_path != o.path) e["zarr_path"] = o.zarr_path;
     if (!o.zarr_name.empty() && o.zarr_name != o.attribute) e["zarr_name"] = o.zarr_name;
     if (o.kind == object_kind::dataset && o.outcome != outcome::skipped) {

@@ -71,7 +71,9 @@ class builder final : public nlohmann::json_sax<json> {
     if (!complete && !drop_attribute(attribute_)) return false;
     if (!open_.back().keys.insert(name).second) {
       if (!lenient) return fail("the key " + in_quotes(name) + " is given twice; remove one");
-      if (!remark({attribute_, false, "the key " + in_quotes(name) + " is given twice; its last value is kept"})) return false;
+      if (!remark({attribute_, false, reason_code::damaged,
+                   "the key " + in_quotes(name) + " is given twice; its last value is kept"}))
+        return false;
       open_.back().value->erase(name);
     }
     key_ = std::move(name);
@@ -107,7 +109,7 @@ class builder final : public nlohmann::json_sax<json> {
     return true;
   }
   bool drop_attribute(const std::string& attribute) {
-    return remark({attribute, true, "it has half of a surrogate pair, which is not a character"});
+    return remark({attribute, true, reason_code::unsupported_type, "it has half of a surrogate pair, which is not a character"});
   }
 
   json* put(json value) {

@@ -6,6 +6,7 @@
 #define ZARRBITS_CORE_JSON_HPP
 
 #include <zarrbits/error.hpp>
+#include <zarrbits/reason_code.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -31,6 +32,7 @@ ZARRBITS_API nlohmann::ordered_json parse_python_json(std::string_view text, err
 struct attribute_remark {
   std::string attribute;
   bool left_out = false;
+  reason_code code = reason_code::none;
   std::string reason;  // why, as the end of a sentence
 };
 

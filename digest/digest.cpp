@@ -127,7 +127,7 @@ std::string digest_report::report_json() const {
       entry["sums"] = a.sums;
       entry["fill_sums"] = a.fill_sums;
     }
-    if (!a.reason.empty()) entry["reason"] = a.reason;
+    if (!a.reason.empty()) entry.update({{"code", to_string(a.code)}, {"reason", a.reason}});
     list.push_back(std::move(entry));
   }
   json report = {{"version", 1}, {"digester", std::string("zarrbits ") + version()}, {"source", text::escape_name(source)}};

@@ -68,9 +68,10 @@ class file_digest {
     for (const auto& [index, reason] : skipped_) sums_.drop(objects[index].store_path);
     for (const auto& [path, sum] : sums_.finished()) {
       array_digest& a = report.arrays.emplace_back(summed_array(path, *sum, options_.partition.has_value()));
-      if (const auto note = notes_.find(path); note != notes_.end()) a.reason = note->second;
+      if (const auto note = notes_.find(path); note != notes_.end())
+        text::set_reason(a, note->second.code, note->second.sentence);
     }
-    for (const auto& [index, reason] : skipped_) report.arrays.push_back({objects[index].store_path, {}, {}, {}, reason});
+    for (const auto& [index, reason] : skipped_) report.arrays.push_back(skipped_array(objects[index].store_path, reason));
     for (std::size_t i = 0; report.attributes && i < objects.size(); ++i) {
       const std::string attributes = skipped_.contains(i) ? "" : attributes_of(i);
       if (!attributes.empty()) report.attributes->push_back({objects[i].store_path, attributes});
@@ -132,10 +133,12 @@ class file_digest {
       H5Eclear2(H5E_DEFAULT);
       const hdf5::external_dependencies& others = *dataset->data.dependencies;
       if (others.missing > 0)
-        throw hdf5::unsupported_dataset(text::pluralize(others.missing, "source") + " of the virtual dataset cannot be found");
+        throw hdf5::unsupported_dataset(reason_code::missing_file,
+                                        text::pluralize(others.missing, "source") + " of the virtual dataset cannot be found");
       if (others.refused > 0)
-        throw hdf5::unsupported_dataset(text::pluralize(others.refused, "source") +
-                                        " of the virtual dataset must not be read: " + others.refusal_reason);
+        throw hdf5::unsupported_dataset(
+            reason_code::refused_file,
+            text::pluralize(others.refused, "source") + " of the virtual dataset must not be read: " + others.refusal_reason);
       if (dataset->data.null) return sums_.begin_array(object(index).store_path, conversion::null_metadata(*dataset));
       for (std::size_t part = 0; part < dataset->parts().size(); ++part) {
         const conversion::dataset_part& node = dataset->parts()[part];
@@ -172,8 +175,9 @@ class file_digest {
                         "\" cannot be read: " + reason + "; get the file again, or set `exclude` to that dataset",
                     {options_.source, object(id.dataset).path});
       }
-      if (part.rounded) notes_[path] = "its values are rounded to float64, and count as such";
-      if (part.dangling) notes_[path] = "a reference in it points nowhere, and counts as an empty one";
+      if (part.rounded) notes_[path] = {reason_code::rounded, "its values are rounded to float64, and count as such"};
+      if (part.dangling)
+        notes_[path] = {reason_code::dangling_reference, "a reference in it points nowhere, and counts as an empty one"};
     }
     for (const conversion::derived_array& derived : unit.derived_arrays) {
       if (derived.meta) sums_.end_derived(derived.store_path, *derived.meta);
@@ -197,8 +201,8 @@ class file_digest {
   std::string path_;
   std::uint64_t done_ = 0, bytes_ = 0;
   std::map<std::size_t, std::vector<std::uint64_t>> own_units_;  // of a share, by dataset
-  std::map<std::size_t, std::string> skipped_;                   // datasets, with the reason
-  std::map<std::string, std::string> notes_;                     // by paths in a store
+  std::map<std::size_t, text::coded_reason> skipped_;            // datasets, with the reason
+  std::map<std::string, text::coded_reason> notes_;              // by paths in a store
   io::thread_pool queue_;
   conversion::work_unit_runner runner_;
 };

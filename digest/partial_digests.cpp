@@ -84,7 +84,7 @@ class report_sum {
       a.digest = digest_of(a.data_type, a.shape,
                            {digesting::add(parts.sums[0], parts.fill[0]), digesting::add(parts.sums[1], parts.fill[1])});
     }
-    for (const auto& [path, reason] : unreadable_) report.arrays.push_back({path, {}, {}, {}, reason});
+    for (const auto& [path, reason] : unreadable_) report.arrays.push_back(skipped_array(path, reason));
     return report;
   }
 
@@ -109,21 +109,32 @@ class report_sum {
 
   void add_array(const std::string& file, const json& entry) {
     const std::string path = entry.at("path").get<std::string>();
-    const std::string reason = entry.value("reason", "");
+    const text::coded_reason reason = parse_reason(file, entry);
     if (!entry.contains("sums")) {
       unreadable_.emplace(path, reason);
       return;
     }
-    array_digest array{
-        path, entry.at("data_type").get<std::string>(), entry.at("shape").get<std::vector<std::uint64_t>>(), {}, reason};
+    array_digest array{path,
+                       entry.at("data_type").get<std::string>(),
+                       entry.at("shape").get<std::vector<std::uint64_t>>(),
+                       {},
+                       reason.sentence,
+                       reason.code};
     const lanes sums = parse_sums(file, entry.at("sums")), fill = parse_sums(file, entry.at("fill_sums"));
     const auto [place, is_new] = arrays_.try_emplace(path, array_parts{array, {0, 0}, fill});
     array_parts& parts = place->second;
     if (parts.array.data_type != array.data_type || parts.array.shape != array.shape || parts.fill != fill)
       refuse(file, "the data type, shape or fill value of \"" + path +
                        "\" is not that of the other reports; run all partitions on the same source, with the same options");
-    if (parts.array.reason.empty()) parts.array.reason = reason;
+    if (parts.array.reason.empty()) text::set_reason(parts.array, reason.code, reason.sentence);
     for (std::size_t lane = 0; lane < sums.size(); ++lane) parts.sums[lane] = digesting::add(parts.sums[lane], sums[lane]);
+  }
+
+  static text::coded_reason parse_reason(const std::string& file, const json& entry) {
+    if (!entry.contains("reason")) return {};
+    const auto code = text::parse_reason_code(entry.at("code").get_ref<const std::string&>());
+    if (!code || *code == reason_code::none) refuse(file, "it has an unknown code of a reason; use reports of this version");
+    return {*code, entry.at("reason").get<std::string>()};
   }
 
   static lanes parse_sums(const std::string& file, const json& list) {
@@ -140,7 +151,7 @@ class report_sum {
   std::optional<share_source> common_;
   std::map<unsigned, std::string> files_;  // by the number of the partition
   std::map<std::string, array_parts> arrays_;
-  std::map<std::string, std::string> unreadable_;  // paths and reasons
+  std::map<std::string, text::coded_reason> unreadable_;  // by their paths
 };
 
 }  // namespace
@@ -151,6 +162,13 @@ array_digest summed_array(const std::string& path, const array_sum& sum, bool is
     a.sums = digits_of(sum.added());
     a.fill_sums = digits_of(sum.fill());
   }
+  return a;
+}
+
+array_digest skipped_array(const std::string& path, const text::coded_reason& reason) {
+  array_digest a;
+  a.path = path;
+  text::set_reason(a, reason.code, reason.sentence);
   return a;
 }
 

@@ -76,7 +76,7 @@ class store_digest {
   };
 
   // Empty with the reason.
-  static std::optional<zarr::zarr_array> open_array(const conversion::source_node& node, std::string& reason) {
+  static std::optional<zarr::zarr_array> open_array(const conversion::source_node& node, text::coded_reason& reason) {
     std::optional<zarr::zarr_array> array;
     reason = !node.unreadable.empty() ? node.unreadable : zarr::reason_unreadable([&] {
       array.emplace(node.folder, codecs::make_decoder);
@@ -92,7 +92,7 @@ class store_digest {
       if (node.selected && node.is_array) arrays.emplace(node.path, &node);
     }
     for (const auto& [path, node] : arrays) {
-      std::string reason;
+      text::coded_reason reason;
       const auto array = open_array(*node, reason);
       if (!array) continue;
       work_range range{{}, work_, array::work_per_object};
@@ -119,9 +119,9 @@ class store_digest {
 
   array_digest digest_of(const conversion::source_node& node) {
     set_path(node.path);
-    array_digest result{node.path, {}, {}, {}, {}};
-    const auto array = open_array(node, result.reason);
-    if (!array) return result;
+    text::coded_reason reason;
+    const auto array = open_array(node, reason);
+    if (!array) return skipped_array(node.path, reason);
     const auto job = std::make_shared<array_job>(*array, node.path, options_.any_nan);
     const std::uint64_t cost = array::saturating_mul(3 * job->sum.form().size(), array::product(array->chunk_shape()));
     const std::uint64_t chunks = array::product(array->chunks_per_shard()), ranges = chunks < 4 * threads_ ? 1 : threads_;

@@ -114,7 +114,7 @@ attribute_spec as_text(const text::json& value, const std::string& format = "HDF
   attribute_spec f;
   f.type = variable_text_spec();
   f.value = text::python_json_text(value);
-  f.remark = format + " has no attributes of this kind; the file has it as JSON text";
+  f.remark = {reason_code::changed_form, format + " has no attributes of this kind; the file has it as JSON text"};
   return f;
 }
 
@@ -195,7 +195,9 @@ bool take_fill(text::json& value, attribute_spec& f, const attribute_rules& rule
       break;
     case zarr_kind::complex:
       if (!value.is_array() || value.size() != 2) return false;
-      if (rules.forms.netcdf_types) throw unsupported_in_hdf5("a fill value of complex numbers, with which xarray opens no file");
+      if (rules.forms.netcdf_types)
+        throw unsupported_in_hdf5(reason_code::unsupported_type,
+                                  "a fill value of complex numbers, with which xarray opens no file");
       for (text::json& part : value) part = number_of_base64(part);
       break;
     case zarr_kind::signed_integer:
@@ -253,7 +255,8 @@ void take_type_of_variable(attribute_spec& f, const attribute_rules& rules) {
 
 void count_lists(const attribute_spec& f, const text::json& value, std::size_t level) {
   if (level == f.dims.size()) return;
-  if (!value.is_array() || value.size() != f.dims[level]) throw unsupported_in_hdf5("lists of different lengths");
+  if (!value.is_array() || value.size() != f.dims[level])
+    throw unsupported_in_hdf5(reason_code::damaged, "lists of different lengths");
   for (const text::json& element : value) count_lists(f, element, level + 1);
 }
 
@@ -284,7 +287,8 @@ attribute_spec attribute_spec_of(const std::string& name, text::json value, cons
   f.type = spec_of_note(note, rules.forms);
   if (rules.forms.netcdf_types) {
     f.type = netcdf_spec(std::move(f.type));
-    if (f.type.kind == type_kind::array) throw unsupported_in_hdf5("an array type, which attributes of netCDF do not have");
+    if (f.type.kind == type_kind::array)
+      throw unsupported_in_hdf5(reason_code::unsupported_type, "an array type, which attributes of netCDF do not have");
   }
   if (value.is_null()) {
     f.null = f.type.kind != type_kind::object_reference && f.type.kind != type_kind::region_reference;
@@ -292,7 +296,9 @@ attribute_spec attribute_spec_of(const std::string& name, text::json value, cons
     return f;
   }
   const std::size_t inside = lists_in(f.type), depth = nesting(value);
-  if (depth > max_list_depth) throw unsupported_in_hdf5("lists nested more than " + std::to_string(max_list_depth) + " deep");
+  if (depth > max_list_depth)
+    throw unsupported_in_hdf5(reason_code::unsupported_feature,
+                              "lists nested more than " + std::to_string(max_list_depth) + " deep");
   f.dims = extents_of(value, depth > inside ? depth - inside : 0);
   f.scalar = f.dims.empty();
   if (!noted && rules.forms.netcdf && f.scalar && f.type.kind != type_kind::text && !value.is_structured()) {
@@ -307,7 +313,8 @@ attribute_spec attribute_spec_of(const std::string& name, text::json value, cons
 
 void write_attribute(hid_t object, const std::string& name, const attribute_spec& f, hid_t in_file, reference_maker& references,
                      std::uint64_t memory) {
-  if (name.empty() || name.find('\0') != std::string::npos) throw unsupported_in_hdf5("a name that HDF5 cannot have");
+  if (name.empty() || name.find('\0') != std::string::npos)
+    throw unsupported_in_hdf5(reason_code::invalid_name, "a name that HDF5 cannot have");
   const hdf5::handle space(f.null     ? H5Screate(H5S_NULL)
                            : f.scalar ? H5Screate(H5S_SCALAR)
                                       : H5Screate_simple(static_cast<int>(f.dims.size()), hdf5::to_hsize(f.dims).data(), nullptr),
@@ -315,9 +322,10 @@ void write_attribute(hid_t object, const std::string& name, const attribute_spec
   std::uint64_t count = 1;
   for (const std::uint64_t d : f.dims) count *= d;
   if (!f.null && count > memory / std::max<std::size_t>(f.type.size, 1))
-    throw unsupported_in_hdf5("it takes more than " + text::format_bytes(memory) + "; increase `memory`");
+    throw unsupported_in_hdf5(reason_code::too_large, "it takes more than " + text::format_bytes(memory) + "; increase `memory`");
   if (count > 1 && f.type.must_be_written_alone())
-    throw unsupported_in_hdf5("several arrays of compounds with strings in them, which libhdf5 writes wrong");
+    throw unsupported_in_hdf5(reason_code::unsupported_type,
+                              "several arrays of compounds with strings in them, which libhdf5 writes wrong");
   std::vector<std::byte> values(static_cast<std::size_t>(f.null ? 0 : count) * f.type.size);
   value_arena arena(memory);
   std::byte* output = values.data();
@@ -361,7 +369,8 @@ void make_flat(attribute_spec& f) {
   if (!f.null) each_leaf(f.value, f.dims.size(), [&](const text::json& v) { flat.push_back(v); });
   f.value = std::move(flat);
   f.dims = {count};
-  f.remark = "attributes of netCDF have one dimension; the file has the values of the lists as one list";
+  f.remark = {reason_code::changed_form,
+              "attributes of netCDF have one dimension; the file has the values of the lists as one list"};
 }
 
 // Attributes that netCDF writes about dimensions are not copied from a source: the file may have others.
@@ -379,9 +388,10 @@ bool is_reserved(const std::string& name, bool noted, const attribute_rules& rul
   return !noted && (rules.is_scale || name == "DIMENSION_LIST" || name == "REFERENCE_LIST" || name.starts_with("_Netcdf4"));
 }
 
-void write_attributes(hid_t object, const text::json& attributes, const text::json& notes, const attribute_rules& rules,
-                      reference_maker& references, std::uint64_t memory,
-                      const std::function<void(const std::string& name, bool skipped, const std::string& reason)>& report) {
+void write_attributes(
+    hid_t object, const text::json& attributes, const text::json& notes, const attribute_rules& rules,
+    reference_maker& references, std::uint64_t memory,
+    const std::function<void(const std::string& name, bool skipped, const text::coded_reason& reason)>& report) {
   // maps, because json searches all members each time
   const auto of = [&](const char* key) {
     std::map<std::string, const text::json*> members;
@@ -398,8 +408,9 @@ void write_attributes(hid_t object, const text::json& attributes, const text::js
     if (is_made_elsewhere(name, value, noted, rules)) return;
     try {
       const std::string fault = rules.forms.netcdf_types ? fault_of_netcdf_name(name) : "";
-      if (!fault.empty()) throw unsupported_in_hdf5(fault);
-      if (is_reserved(name, noted, rules)) throw unsupported_in_hdf5("netCDF keeps this name for itself");
+      if (!fault.empty()) throw unsupported_in_hdf5(reason_code::invalid_name, fault);
+      if (is_reserved(name, noted, rules))
+        throw unsupported_in_hdf5(reason_code::invalid_name, "netCDF keeps this name for itself");
       const auto note = types.find(key);
       attribute_spec f = attribute_spec_of(name, value, note == types.end() ? text::json(nullptr) : *note->second, noted, rules);
       if (const auto shape = shapes.find(key); shape != shapes.end()) take_shape(*shape->second, f);
@@ -408,9 +419,9 @@ void write_attributes(hid_t object, const text::json& attributes, const text::js
       write_attribute(object, name, f, in_file, references, memory);
       report(name, false, f.remark);
     } catch (const unsupported_in_hdf5& e) {
-      report(name, true, e.what());
+      report(name, true, e.reason());
     } catch (const hdf5::failure& e) {
-      report(name, true, e.what());
+      report(name, true, e.reason());
     }
     H5Eclear2(H5E_DEFAULT);
   };

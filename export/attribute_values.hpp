@@ -24,7 +24,7 @@ struct attribute_spec {
   array::extents dims;
   bool scalar = true, null = false;
   text::json value;
-  std::string remark;  // why it is not what the store has
+  text::coded_reason remark;  // why it is not what the store has
 };
 
 struct attribute_rules {
@@ -49,7 +49,7 @@ void write_attribute(hid_t object, const std::string& name, const attribute_spec
 // store.
 void write_attributes(hid_t object, const text::json& attributes, const text::json& notes, const attribute_rules& rules,
                       reference_maker& references, std::uint64_t memory,
-                      const std::function<void(const std::string& name, bool skipped, const std::string& reason)>& report);
+                      const std::function<void(const std::string& name, bool skipped, const text::coded_reason& reason)>& report);
 
 }  // namespace zarrbits::exporting
 

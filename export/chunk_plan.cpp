@@ -274,7 +274,8 @@ encoded_chunk chunk_plan::encode(std::vector<std::byte> values) const {
   // the filters are those of choose_filters(), or of plan_copy() where this chunk is unlike the others
   for (const hdf5::filter& f : filters_) {
     const hdf5::known_filter* entry = hdf5::find_filter(f.id);
-    if (!entry || !entry->apply) throw unsupported_in_hdf5("chunks of which some have a different form than their codecs say");
+    if (!entry || !entry->apply)
+      throw unsupported_in_hdf5(reason_code::damaged, "chunks of which some have a different form than their codecs say");
     out = entry->apply(f, std::move(out));
   }
   return result;

@@ -43,8 +43,10 @@ void take_inner(dataset_spec& f, const array::extents& extents, array::extents& 
   const auto ends_with = [&](const array::extents& shape) {
     return shape.size() >= n && std::equal(extents.begin(), extents.end(), shape.end() - static_cast<std::ptrdiff_t>(n));
   };
-  if (!ends_with(f.dims)) throw unsupported_in_hdf5("an array whose last dimensions are not those of the type in its notes");
-  if (!ends_with(chunk)) throw unsupported_in_hdf5("an array in whose chunks values of the type in its notes are cut");
+  if (!ends_with(f.dims))
+    throw unsupported_in_hdf5(reason_code::damaged, "an array whose last dimensions are not those of the type in its notes");
+  if (!ends_with(chunk))
+    throw unsupported_in_hdf5(reason_code::damaged, "an array in whose chunks values of the type in its notes are cut");
   f.dims.resize(f.dims.size() - n);
   chunk.resize(chunk.size() - n);
   for (const std::uint64_t e : extents) f.inner *= static_cast<std::size_t>(e);
@@ -72,7 +74,8 @@ array::extents array_types(const store_node& node, const spec_rules& rules) {
   if (rules.netcdf_types) return extents;
   const text::json& note = node.note("array_type");
   for (const text::json& e : note.is_array() ? note : no_codecs) {
-    if (!e.is_number_unsigned() || e == 0U) throw unsupported_in_hdf5("a note on its array type that is not a list of extents");
+    if (!e.is_number_unsigned() || e == 0U)
+      throw unsupported_in_hdf5(reason_code::damaged, "a note on its array type that is not a list of extents");
     extents.push_back(e.get<std::uint64_t>());
   }
   return extents;
@@ -95,7 +98,8 @@ void find_type(dataset_spec& f, const source_array& array, const store_node& nod
   const bool text_like =
       type.variable() || type.kind == zarr_kind::text32 || type.kind == zarr_kind::terminated || type.kind == zarr_kind::record;
   if (!f.same_layout && !text_like)
-    throw unsupported_in_hdf5("the notes of the array give it a type that its data type, " + type.name + ", does not fit");
+    throw unsupported_in_hdf5(reason_code::damaged,
+                              "the notes of the array give it a type that its data type, " + type.name + ", does not fit");
   if (rules.netcdf_types && f.same_layout && f.element.kind == type_kind::text && f.element.size > 1) {
     f.characters = f.element.size;
     f.element = text_spec(1, false, rules);
@@ -167,7 +171,8 @@ dataset_spec dataset_spec_of(const source_array& array, const store_node& node, 
     return f;
   }
   find_type(f, array, node, rules, chunk);
-  if (f.dims.size() > H5S_MAX_RANK) throw unsupported_in_hdf5("an array of more than 32 dimensions");
+  if (f.dims.size() > H5S_MAX_RANK)
+    throw unsupported_in_hdf5(reason_code::unsupported_feature, "an array of more than 32 dimensions");
   f.max_dims = max_dims_of(node, f.dims);
   std::uint64_t total_bytes = H5Tget_size(f.type().file), in_chunk = total_bytes, count = 1;
   bool one = true;
@@ -175,9 +180,9 @@ dataset_spec dataset_spec_of(const source_array& array, const store_node& node, 
     if (f.max_dims[i] == 0) f.max_dims[i] = 1;
     if (__builtin_mul_overflow(total_bytes, std::max<std::uint64_t>(f.dims[i], 1), &total_bytes) ||
         total_bytes > (std::uint64_t{1} << 62))
-      throw unsupported_in_hdf5("an array of more than 4 EiB");
+      throw unsupported_in_hdf5(reason_code::too_large, "an array of more than 4 EiB");
     if (__builtin_mul_overflow(in_chunk, chunk[i], &in_chunk) || in_chunk > 0xFFFFFFFFU)
-      throw unsupported_in_hdf5("a chunk of more than 4 GiB, which HDF5 cannot have");
+      throw unsupported_in_hdf5(reason_code::too_large, "a chunk of more than 4 GiB, which HDF5 cannot have");
     count *= f.dims[i];
     one = one && chunk[i] >= f.dims[i];
   }

@@ -103,8 +103,8 @@ void dimension_scales::name_all(std::size_t i, const store_node& node) {
     if (!is_unnamed(name) && reason.empty()) continue;
     const std::string generated = last_of(n.path) + "_dim_" + std::to_string(d);
     if (!reason.empty())
-      renamed_.push_back({n.path, "netCDF cannot have " + reason + "; \"" + text::escape_name(name) + "\" is \"" +
-                                      text::escape_name(generated) + "\" in the file"});
+      add_renamed(n.path, "netCDF cannot have " + reason + "; \"" + text::escape_name(name) + "\" is \"" +
+                              text::escape_name(generated) + "\" in the file");
     name = generated;
   }
 }
@@ -173,9 +173,8 @@ std::optional<std::size_t> dimension_scales::find(const tree_node& n, std::size_
     const std::string generated = name + "_" + std::to_string(length);
     result = visible(n.parent, generated, length);
     if (!result) result = define_in(n.parent, by_name_.contains({n.parent, generated}) ? generated + "_" : generated);
-    renamed_.push_back({n.path, "a dimension \"" + text::escape_name(name) + "\" has another length; that of " +
-                                    std::to_string(length) + " is \"" + text::escape_name(scales_[*result].name) +
-                                    "\" in the file"});
+    add_renamed(n.path, "a dimension \"" + text::escape_name(name) + "\" has another length; that of " + std::to_string(length) +
+                            " is \"" + text::escape_name(scales_[*result].name) + "\" in the file");
   }
   if (result) scales_[*result].used_in.insert(n.parent);
   return result;
@@ -275,8 +274,8 @@ void dimension_scales::rename_taken() {
     while (paths.contains(path_of(s)) || by_name_.contains({s.group, s.name}));
     by_name_[{s.group, s.name}] = k;
     s.is_taken = false;
-    renamed_.push_back({path_below(tree_.nodes[s.group].path, original),
-                        "a group has the name of this dimension, which is \"" + text::escape_name(s.name) + "\" in the file"});
+    add_renamed(path_below(tree_.nodes[s.group].path, original),
+                "a group has the name of this dimension, which is \"" + text::escape_name(s.name) + "\" in the file");
   }
 }
 

@@ -69,6 +69,10 @@ class dimension_scales {
   void name_variables();
   void rename_taken();
   std::vector<std::int32_t> ids() const;
+  // For a dimension whose name the file does not have.
+  void add_renamed(const std::string& path, const std::string& sentence) {
+    renamed_.push_back({path, {reason_code::invalid_name, sentence}});
+  }
 
   store_tree& tree_;
   const spec_rules& rules_;

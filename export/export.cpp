@@ -158,7 +158,7 @@ void write_file(const zarr::atomic_file& target, const zarr::store_folder& opene
     target.write_at(0, user_block);
   } else {
     e.outcome = outcome::skipped;
-    e.reason = "its length is not a power of 2 from 512 on";
+    text::set_reason(e, reason_code::unsupported_feature, "its length is not a power of 2 from 512 on");
   }
 }
 

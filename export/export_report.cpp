@@ -33,7 +33,7 @@ std::string export_report::report_json() const {
     if (o.kind == object_kind::attribute) e["attribute"] = o.attribute;
     e["outcome"] = to_string(o.outcome);
     ++counts[to_string(o.outcome)];
-    if (!o.reason.empty()) e["reason"] = o.reason;
+    if (!o.reason.empty()) e.update({{"code", to_string(o.code)}, {"reason", o.reason}});
     if (!o.store_path.empty()) e["store_path"] = o.store_path;
     if (o.kind == object_kind::dataset && o.outcome != outcome::skipped) {
       if (!o.filters.empty()) e["filters"] = o.filters;

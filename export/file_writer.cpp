@@ -36,38 +36,35 @@ bool is_reference(const store_node& node) {
   return kind == "object_reference" || kind == "region_reference";
 }
 
-std::string dangling(std::uint64_t count) {
-  return text::pluralize(count, "reference") + " to what the file does not have; null in the file";
-}
-
 // Creates an object. A name that two nodes have by their notes, for example, is a reason to leave one of them out.
 template <class F>
 void created(F&& create) {
   try {
     create();
   } catch (const hdf5::failure& e) {
-    throw unsupported_in_hdf5(e.what());
+    throw unsupported_in_hdf5(reason_code::unsupported_feature, e.what());
   }
 }
 
-// Runs `write`. Returns the reason to skip the object (HDF5 cannot have it or, with `keep_going`, it is damaged), or "".
+// Runs `write`. Returns the reason to skip the object (HDF5 cannot have it or, with `keep_going`, it is damaged); else
+// empty.
 template <class F>
-std::string reason_to_skip(bool keep_going, const std::string& path, F&& write) {
+text::coded_reason reason_to_skip(bool keep_going, const std::string& path, F&& write) {
   try {
     write();
-    return "";
+    return {};
   } catch (const unsupported_in_hdf5& e) {
-    return e.what();
+    return e.reason();
   } catch (const zarr::not_supported& e) {
-    return e.what();
+    return e.reason();
   } catch (const zarr::store_error& e) {
-    if (!keep_going) throw zarr::store_error("\"" + escape_name(path) + "\": " + e.what(), e.code);
-    return e.what();
+    if (!keep_going) throw zarr::store_error("\"" + escape_name(path) + "\": " + e.what(), e.code, e.reason);
+    return {e.reason, e.what()};
   } catch (const compressors::corrupt_chunk& e) {
     if (!keep_going) throw compressors::corrupt_chunk("\"" + escape_name(path) + "\": " + e.what());
-    return e.what();
+    return {reason_code::damaged, e.what()};
   } catch (const text::json::exception& e) {
-    return std::string("its metadata is invalid: ") + e.what();
+    return {reason_code::damaged, std::string("its metadata is invalid: ") + e.what()};
   }
 }
 
@@ -148,9 +145,15 @@ void file_writer::order_links(const tree_node& n) {
   order.apply(hdf5::handle(H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a group"));
 }
 
-void file_writer::skip(exported_object& entry, const std::string& reason) {
+void file_writer::skip(exported_object& entry, const text::coded_reason& reason) {
   entry.outcome = outcome::skipped;
-  entry.reason = reason;
+  text::set_reason(entry, reason.code, reason.sentence);
+}
+
+void file_writer::note_dangling(exported_object& entry) {
+  if (const auto count = references_.take_dangling())
+    text::set_reason(entry, reason_code::dangling_reference,
+                     text::pluralize(count, "reference") + " to what the file does not have; null in the file");
 }
 
 std::string file_writer::name_of_note(const std::string& shown_name) const {
@@ -202,7 +205,7 @@ void file_writer::create_all() {
     entries_.push_back(report_.objects.size());
     report_.objects.push_back(std::move(e));
     if (i > 0 && !tree_.nodes[n.parent].is_created) {
-      skip(entry_of(i), "its group is not in the file");
+      skip(entry_of(i), {reason_code::parent_skipped, "its group is not in the file"});
       continue;
     }
     if (options_.progress) options_.progress(escape_name(n.path), 0, 0);
@@ -210,9 +213,9 @@ void file_writer::create_all() {
       deferred.push_back(i);
       continue;
     }
-    const std::string reason = reason_to_skip(true, n.path, [&] {  // by its metadata alone
+    const text::coded_reason reason = reason_to_skip(true, n.path, [&] {  // by its metadata alone
       const std::string fault = rules_.netcdf_types ? fault_of_netcdf_name(last_of(n.path)) : "";
-      if (!fault.empty()) throw unsupported_in_hdf5(fault);
+      if (!fault.empty()) throw unsupported_in_hdf5(reason_code::invalid_name, fault);
       created([&] {
         if (n.kind == kind_type::group) create_group(n);
         else if (n.kind != kind_type::named_type) create_dataset(i);
@@ -223,7 +226,7 @@ void file_writer::create_all() {
     if (n.kind == kind_type::group && n.is_created) create_named_types(i, read_node(n));
   }
   for (const std::size_t i : deferred) {
-    const std::string reason = reason_to_skip(true, tree_.nodes[i].path, [&] {
+    const text::coded_reason reason = reason_to_skip(true, tree_.nodes[i].path, [&] {
       created([&] { create_dataset(i); });
       tree_.nodes[i].is_created = true;
     });
@@ -243,12 +246,14 @@ void file_writer::commit_type(hid_t group, const std::string& name, const text::
   exported_object e;
   e.path = path;
   e.kind = object_kind::datatype;
-  const std::string reason = reason_to_skip(options_.keep_going, path, [&] {
-    if (!is_link_name(name)) throw unsupported_in_hdf5("HDF5 cannot have this name");
+  const text::coded_reason reason = reason_to_skip(options_.keep_going, path, [&] {
+    if (!is_link_name(name)) throw unsupported_in_hdf5(reason_code::invalid_name, "HDF5 cannot have this name");
     type_spec t = spec_of_note(note, rules_);
     if (rules_.netcdf_types) {
       t = netcdf_spec(std::move(t));
-      if (!is_user_type(t)) throw unsupported_in_hdf5("a named type that is a number or a text, which netCDF does not have");
+      if (!is_user_type(t))
+        throw unsupported_in_hdf5(reason_code::unsupported_type,
+                                  "a named type that is a number or a text, which netCDF does not have");
       types_.commit_parts(t, name);
     }
     const hdf5::handle properties = make_property_list(H5P_DATATYPE_CREATE);
@@ -334,7 +339,8 @@ void file_writer::create_dataset(std::size_t index) {
   const dataset_spec f = dataset_spec_of(array, node, rules_);
   warn_of_chunks(n, array, f);
   if (rules_.netcdf_types) cf_time_attributes(array.type());  // or it has none
-  if (f.null && rules_.netcdf_types) throw unsupported_in_hdf5("an array without a shape, which netCDF does not have");
+  if (f.null && rules_.netcdf_types)
+    throw unsupported_in_hdf5(reason_code::unsupported_feature, "an array without a shape, which netCDF does not have");
   if (!f.null) set_fill(properties, array, f);
   if (!f.chunk.empty() && f.same_layout) {
     const chunk_plan recipe(array, node, f, options_);
@@ -355,14 +361,14 @@ void file_writer::write_dataset(std::size_t index, bool with_references) {
   tree_node& n = tree_.nodes[index];
   if (!n.is_created || (n.kind != kind_type::array && n.kind != kind_type::grouped)) return;
   exported_object& entry = entry_of(index);
-  const std::string reason = reason_to_skip(options_.keep_going, n.path, [&] {
+  const text::coded_reason reason = reason_to_skip(options_.keep_going, n.path, [&] {
     const store_node node = read_node(n);
     if (node.is_array) return write_array(n, node, entry, with_references);
     const grouped_spec f = grouped_spec_of(n.folder, node, rules_);
     if (f.type.holds_references() != with_references) return;
     const hdf5::handle dataset = open(n);
     write_grouped(dataset, n.folder, f, options_.memory, references_);
-    if (const auto dangling_count = references_.take_dangling()) entry.reason = dangling(dangling_count);
+    note_dangling(entry);
   });
   references_.take_dangling();
   if (reason.empty()) return;
@@ -393,10 +399,11 @@ void file_writer::write_array(tree_node& n, const store_node& node, exported_obj
   entry.file_bytes = written.file_bytes;
   for (const auto& [chunk, reason] : written.lost_chunks) entry.lost_chunks.push_back(chunk);
   if (!written.lost_chunks.empty()) {
-    entry.reason =
-        text::pluralize(written.lost_chunks.size(), "chunk") + " cannot be read: " + written.lost_chunks.front().second;
-  } else if (const auto dangling_count = references_.take_dangling()) {
-    entry.reason = dangling(dangling_count);
+    text::set_reason(
+        entry, reason_code::lost_chunks,
+        text::pluralize(written.lost_chunks.size(), "chunk") + " cannot be read: " + written.lost_chunks.front().second);
+  } else {
+    note_dangling(entry);
   }
 }
 
@@ -411,7 +418,7 @@ void file_writer::create_links(std::size_t index) {
       exported_object& e = report_.objects.emplace_back();
       e.path = path_below(escape_name(n.path), item.key());
       e.kind = object_kind::dataset;
-      skip(e, "the store does not have it either");
+      skip(e, {reason_code::parent_skipped, "the store does not have it either"});
     }
   }
   const text::json& links = node.note("links");
@@ -425,16 +432,16 @@ void file_writer::create_links(std::size_t index) {
     e.path = path_below(escape_name(n.path), item.key());
     e.kind = object_kind::link;
     if (is_copied) {
-      e.reason = "a copy of its target, which a link would not find";
+      text::set_reason(e, reason_code::changed_form, "a copy of its target, which a link would not find");
       report_.objects.push_back(std::move(e));
       continue;
     }
     try {
       write_link(n.path, name_of_note(item.key()), item.value(), e);
     } catch (const unsupported_in_hdf5& problem) {
-      skip(e, problem.what());
+      skip(e, problem.reason());
     } catch (const hdf5::failure& problem) {
-      skip(e, problem.what());
+      skip(e, problem.reason());
     }
     report_.objects.push_back(std::move(e));
   }
@@ -445,9 +452,9 @@ void file_writer::write_link(const std::string& group, const std::string& name, 
     return note.is_object() && note.value(key, text::json()).is_string() ? name_of_note(note[key].get<std::string>()) : "";
   };
   const std::string kind = text("kind"), target = text("target"), target_file = text("file");
-  if (!is_link_name(name)) throw unsupported_in_hdf5("HDF5 cannot have this name");
+  if (!is_link_name(name)) throw unsupported_in_hdf5(reason_code::invalid_name, "HDF5 cannot have this name");
   for (const std::string& part : {target, target_file}) {
-    if (part.find('\0') != std::string::npos) throw unsupported_in_hdf5("its target has a NUL");
+    if (part.find('\0') != std::string::npos) throw unsupported_in_hdf5(reason_code::unsupported_feature, "its target has a NUL");
   }
   const std::string path = path_below(group, name);
   if (rules_.netcdf_types) {  // its programs do not open a file in which a link leads nowhere, and follow groups without end
@@ -456,7 +463,8 @@ void file_writer::write_link(const std::string& group, const std::string& name, 
     const bool exists = kind != "external" && H5Oexists_by_name(parent, target.c_str(), H5P_DEFAULT) > 0 &&
                         H5Oget_info_by_name(parent, target.c_str(), &info, H5P_DEFAULT) >= 0;
     H5Eclear2(H5E_DEFAULT);
-    if (!exists || info.type != H5O_TYPE_DATASET) throw unsupported_in_hdf5("a link to something else than an array of the file");
+    if (!exists || info.type != H5O_TYPE_DATASET)
+      throw unsupported_in_hdf5(reason_code::unsupported_feature, "a link to something else than an array of the file");
   }
   if (kind == "hard") {
     hdf5::check(H5Lcreate_hard(file_, target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
@@ -466,11 +474,12 @@ void file_writer::write_link(const std::string& group, const std::string& name, 
     hdf5::check(H5Lcreate_external(target_file.c_str(), target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT),
                 "create a link");
   } else {
-    throw unsupported_in_hdf5(kind == "user"    ? "a link of a class that a program registered"
-                              : kind == "store" ? "a link to another Zarr store"
-                                                : "a link that HDF5 could not open");
+    throw unsupported_in_hdf5(reason_code::unsupported_feature, kind == "user"    ? "a link of a class that a program registered"
+                                                                : kind == "store" ? "a link to another Zarr store"
+                                                                                  : "a link that HDF5 could not open");
   }
-  entry.reason = kind == "external" ? "a link to \"" + escape_name(target_file) + "\", as in the source" : "";
+  if (kind == "external")
+    text::set_reason(entry, reason_code::link_not_followed, "a link to \"" + escape_name(target_file) + "\", as in the source");
 }
 
 void file_writer::put_attributes(hid_t object, const std::string& path, const text::json& attributes, const text::json& notes,
@@ -478,13 +487,13 @@ void file_writer::put_attributes(hid_t object, const std::string& path, const te
   references_.begin_at(path.substr(0, path.rfind('/')));
   const attribute_rules rules{rules_, tree_.convention == "nwb", tree_.has_notes, array, big_endian, is_scale, types_};
   write_attributes(object, attributes, notes, rules, references_, options_.memory / 4,
-                   [&](const std::string& name, bool skipped, const std::string& reason) {
+                   [&](const std::string& name, bool skipped, const text::coded_reason& reason) {
     exported_object e;
     e.path = escape_name(path);
     e.kind = object_kind::attribute;
     e.attribute = escape_name(name);
-    e.reason = reason;
-    if (const auto dangling_count = references_.take_dangling()) e.reason = dangling(dangling_count);
+    text::set_reason(e, reason.code, reason.sentence);
+    note_dangling(e);
     if (skipped) skip(e, reason);
     report_.objects.push_back(std::move(e));
   });
@@ -496,7 +505,7 @@ void file_writer::attributes_of(std::size_t index) {
   if (n.kind == kind_type::named_type) {  // its group has made it
     n.is_created = H5Lexists(group(n.parent), last_of(n.path).c_str(), H5P_DEFAULT) > 0;
     H5Eclear2(H5E_DEFAULT);
-    if (!n.is_created) return skip(entry_of(index), "its type is not in the file");
+    if (!n.is_created) return skip(entry_of(index), {reason_code::parent_skipped, "its type is not in the file"});
   }
   store_node node = read_node(n);
   if (index == 0 && tree_.nodes.size() > 1 && (node.is_array || tree_.nodes[1].folder.path() == n.folder.path())) return;
@@ -505,8 +514,8 @@ void file_writer::attributes_of(std::size_t index) {
     e.path = escape_name(n.path);
     e.kind = object_kind::attribute;
     e.attribute = escape_name(r.attribute);
-    e.reason = r.reason;
-    if (r.left_out) skip(e, r.reason);
+    text::set_reason(e, r.code, r.reason);
+    if (r.left_out) e.outcome = outcome::skipped;
   }
   const hdf5::handle object = open(n);
   if (!node.is_array) return put_attributes(object, n.path, node.attributes, node.notes, nullptr, false, false);
@@ -538,7 +547,8 @@ void file_writer::add_attributes_of_type(const source_array& array, store_node& 
   for (const auto& item : times.items()) {
     if (node.attributes.contains(item.key()) && node.attributes[item.key()] != item.value()) {
       attribute.attribute = item.key();
-      skip(report_.objects.emplace_back(attribute), "netCDF has times as numbers, whose unit this attribute says");
+      skip(report_.objects.emplace_back(attribute),
+           {reason_code::changed_form, "netCDF has times as numbers, whose unit this attribute says"});
     }
     node.attributes[item.key()] = item.value();
   }

@@ -52,7 +52,9 @@ class file_writer {
   // Adds what netCDF's programs need to know about a type that netCDF does not have.
   void add_attributes_of_type(const conversion::source_array& array, store_node& node, exported_object attribute);
   // Reports an object that is left out of the file.
-  void skip(exported_object& entry, const std::string& reason);
+  void skip(exported_object& entry, const text::coded_reason& reason);
+  // References of the value that was just written.
+  void note_dangling(exported_object& entry);
   void remove(tree_node& n);
   exported_object& entry_of(std::size_t index) { return report_.objects[entries_[index]]; }
   // A name or a path of the notes, as the file has it.

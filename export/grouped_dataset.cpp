@@ -26,7 +26,7 @@ namespace {
 
 std::uint64_t elements_in(const array::extents& shape) {
   const std::uint64_t n = array::product(shape);
-  if (n == UINT64_MAX) throw unsupported_in_hdf5("an array of more than 2^64 elements");
+  if (n == UINT64_MAX) throw unsupported_in_hdf5(reason_code::too_large, "an array of more than 2^64 elements");
   return n;
 }
 
@@ -34,7 +34,7 @@ store_folder child_of(const store_folder& folder, const store_node& node, const 
   for (const store_folder& child : folder.nodes()) {
     if (name_in_file(node, child.leaf_name()) == name) return child;
   }
-  throw unsupported_in_hdf5("the member \"" + name + "\" of its notes is not in the store");
+  throw unsupported_in_hdf5(reason_code::damaged, "the member \"" + name + "\" of its notes is not in the store");
 }
 
 // All elements of an array, in C order.
@@ -43,7 +43,8 @@ zarr::element_buffer all_elements(const zarr_array& array, std::uint64_t memory)
   const std::uint64_t elements = elements_in(shape);
   const std::size_t size = array.type().variable() ? sizeof(std::string) : array.type().size;
   if (elements > memory / std::max<std::size_t>(size, 1))
-    throw unsupported_in_hdf5("a part of it takes more than " + text::format_bytes(memory) + "; increase `memory`");
+    throw unsupported_in_hdf5(reason_code::too_large,
+                              "a part of it takes more than " + text::format_bytes(memory) + "; increase `memory`");
   zarr::element_buffer result;
   const zarr::element_buffer& fill = array.fill();
   if (array.type().variable()) {
@@ -53,7 +54,8 @@ zarr::element_buffer all_elements(const zarr_array& array, std::uint64_t memory)
     array::fill_elements(result.data, fill.data);
   }
   const auto chunks = array.list_chunks(static_cast<std::size_t>(memory / 256));
-  if (!chunks) throw unsupported_in_hdf5("a part of it has more chunks than `memory` can list; increase it");
+  if (!chunks)
+    throw unsupported_in_hdf5(reason_code::too_large, "a part of it has more chunks than `memory` can list; increase it");
   const array::box whole{array::extents(shape.size(), 0), shape};
   std::uint64_t text = 0;
   for (const zarr_array::chunk_index& index : *chunks) {
@@ -71,7 +73,8 @@ zarr::element_buffer all_elements(const zarr_array& array, std::uint64_t memory)
         std::string& value = values.strings[static_cast<std::size_t>(source + i)];
         text += value.size();
         if (text > memory)
-          throw unsupported_in_hdf5("its strings take more than " + text::format_bytes(memory) + "; increase `memory`");
+          throw unsupported_in_hdf5(reason_code::too_large,
+                                    "its strings take more than " + text::format_bytes(memory) + "; increase `memory`");
         result.strings[static_cast<std::size_t>(target + i)] = std::move(value);
       }
     });
@@ -134,7 +137,8 @@ class compound_source final : public value_source {
     const store_node node = read_store_node(folder);
     for (const member_spec& m : form.members) {
       members_.push_back(make_source(m.type, child_of(folder, node, m.name), context, 0));
-      if (members_.back()->count() != members_.front()->count()) throw unsupported_in_hdf5("its members differ in length");
+      if (members_.back()->count() != members_.front()->count())
+        throw unsupported_in_hdf5(reason_code::damaged, "its members differ in length");
     }
   }
   std::uint64_t count() const override { return members_.front()->count(); }
@@ -151,7 +155,7 @@ class list_source final : public value_source {
  public:
   list_source(const type_spec& form, const store_folder& folder, const source_context& context)
       : spec_(form), inner_(elements_in(form.dims)), base_(make_source(form.base(), folder, context, 0)) {
-    if (base_->count() % inner_ != 0) throw unsupported_in_hdf5("its arrays differ in length");
+    if (base_->count() % inner_ != 0) throw unsupported_in_hdf5(reason_code::damaged, "its arrays differ in length");
   }
   std::uint64_t count() const override { return base_->count() / inner_; }
   void put(std::uint64_t i, std::byte* out) override {
@@ -172,14 +176,14 @@ class sequence_source final : public value_source {
     const zarr::zarr_type& type = offsets.type();
     const bool number = type.kind == zarr_kind::signed_integer || type.kind == zarr_kind::unsigned_integer;
     if (!number || type.size != 8 || offsets.shape().size() != 1)
-      throw unsupported_in_hdf5("its offsets are not a list of integers");
+      throw unsupported_in_hdf5(reason_code::damaged, "its offsets are not a list of integers");
     const zarr::element_buffer values = all_elements(offsets, context.memory);
     offsets_.resize(values.data.size() / 8);
     std::memcpy(offsets_.data(), values.data.data(), values.data.size());
     const bool nested = form.base().kind == type_kind::sequence;
     base_ = make_source(form.base(), nested ? folder : folder / "values", context, nested ? level + 1 : 0);
     if (offsets_.empty() || !std::is_sorted(offsets_.begin(), offsets_.end()) || offsets_.back() > base_->count())
-      throw unsupported_in_hdf5("its offsets do not fit its values");
+      throw unsupported_in_hdf5(reason_code::damaged, "its offsets do not fit its values");
   }
   std::uint64_t count() const override { return offsets_.size() - 1; }
   void put(std::uint64_t i, std::byte* out) override {
@@ -216,9 +220,10 @@ std::unique_ptr<value_source> make_source(const type_spec& form, const store_fol
 
 array::extents extents_in(const text::json& list) {
   array::extents out;
-  if (!list.is_array()) throw unsupported_in_hdf5("a note on its shape that is not a list of extents");
+  if (!list.is_array()) throw unsupported_in_hdf5(reason_code::damaged, "a note on its shape that is not a list of extents");
   for (const text::json& e : list) {
-    if (!e.is_number_unsigned()) throw unsupported_in_hdf5("a note on its shape that is not a list of extents");
+    if (!e.is_number_unsigned())
+      throw unsupported_in_hdf5(reason_code::damaged, "a note on its shape that is not a list of extents");
     out.push_back(e.get<std::uint64_t>());
   }
   return out;
@@ -240,11 +245,12 @@ array::extents shape_of(const type_spec& form, const store_folder& folder) {
     if (base->kind == type_kind::sequence) shape = extents_in(node.note("shape"));
     else if (base->kind == type_kind::compound)
       shape = shape_of(base->members[0].type, child_of(folder, node, base->members[0].name));
-    else throw unsupported_in_hdf5("a group where its notes have a number");
+    else throw unsupported_in_hdf5(reason_code::damaged, "a group where its notes have a number");
   }
   const bool fits = shape.size() >= inner.size() &&
                     std::equal(inner.begin(), inner.end(), shape.end() - static_cast<std::ptrdiff_t>(inner.size()));
-  if (!fits) throw unsupported_in_hdf5("a part whose last dimensions are not those of the type in its notes");
+  if (!fits)
+    throw unsupported_in_hdf5(reason_code::damaged, "a part whose last dimensions are not those of the type in its notes");
   shape.resize(shape.size() - inner.size());
   return shape;
 }
@@ -270,11 +276,13 @@ grouped_spec grouped_spec_of(const store_folder& folder, const store_node& node,
   if (const text::json& extents = node.note("array_type"); extents.is_array() && !extents.empty())
     f.type = array_spec(std::move(f.type), extents_in(extents));
   if (rules.netcdf_types) {
-    if (f.type.kind == type_kind::array) throw unsupported_in_hdf5("an array of an array type, which netCDF does not have");
+    if (f.type.kind == type_kind::array)
+      throw unsupported_in_hdf5(reason_code::unsupported_type, "an array of an array type, which netCDF does not have");
     f.type = netcdf_spec(std::move(f.type));
   }
   f.dims = shape_of(f.type, folder);
-  if (f.dims.size() > H5S_MAX_RANK) throw unsupported_in_hdf5("an array of more than 32 dimensions");
+  if (f.dims.size() > H5S_MAX_RANK)
+    throw unsupported_in_hdf5(reason_code::unsupported_feature, "an array of more than 32 dimensions");
   f.max_dims = max_dims_of(node, f.dims);
   if (f.max_dims == f.dims || f.dims.empty()) return f;
   std::uint64_t remaining = 1024;  // values in a chunk
@@ -293,10 +301,12 @@ void write_grouped(hid_t dataset, const store_folder& folder, const grouped_spec
   value_arena arena(memory / 2);
   const source_context context{memory / 4, references, arena};
   const auto source = make_source(form.type, folder, context, 0);
-  if (source->count() != count) throw unsupported_in_hdf5("its parts have another length than its shape in the notes");
+  if (source->count() != count)
+    throw unsupported_in_hdf5(reason_code::damaged, "its parts have another length than its shape in the notes");
   if (count == 0) return;
   if (count > memory / 4 / form.type.size)
-    throw unsupported_in_hdf5("it takes more than " + text::format_bytes(memory / 4) + "; increase `memory`");
+    throw unsupported_in_hdf5(reason_code::too_large,
+                              "it takes more than " + text::format_bytes(memory / 4) + "; increase `memory`");
   std::vector<std::byte> values(static_cast<std::size_t>(count) * form.type.size);
   for (std::uint64_t i = 0; i < count; ++i) source->put(i, values.data() + i * form.type.size);
   if (count == 1 || !form.type.must_be_written_alone()) {

@@ -22,7 +22,9 @@ constexpr std::size_t max_name_bytes = 256;  // bytes, of netCDF
 
 // A part of a compound, an array or a sequence.
 type_spec part_spec(type_spec t) {
-  if (t.is_ordered) throw unsupported_in_hdf5("times of numpy in a struct, where netCDF has no place for their units");
+  if (t.is_ordered)
+    throw unsupported_in_hdf5(reason_code::unsupported_type,
+                              "times of numpy in a struct, where netCDF has no place for their units");
   t = netcdf_spec(std::move(t));
   const bool text = t.kind == type_kind::text && !t.variable && t.size > 1;
   return text ? array_spec(text_spec(1, false, {}), {t.size}) : std::move(t);
@@ -56,11 +58,12 @@ type_spec netcdf_spec(type_spec t) {
       if (t.is_ordered) return integer_spec(t.size, true, t.big_endian);
       return H5Tget_class(t.file) == H5T_OPAQUE ? std::move(t) : bytes_spec(t.size, "");
     case type_kind::object_reference:
-    case type_kind::region_reference: throw unsupported_in_hdf5("references, which netCDF does not have");
+    case type_kind::region_reference:
+      throw unsupported_in_hdf5(reason_code::unsupported_type, "references, which netCDF does not have");
     case type_kind::compound:
       for (member_spec& m : t.members) {
         if (const std::string reason = fault_of_netcdf_name(m.name); !reason.empty())
-          throw unsupported_in_hdf5("its member \"" + text::escape_name(m.name) + "\" has " + reason);
+          throw unsupported_in_hdf5(reason_code::invalid_name, "its member \"" + text::escape_name(m.name) + "\" has " + reason);
         m.name = text::to_nfc(m.name);
         m.type = part_spec(std::move(m.type));
       }
@@ -96,7 +99,9 @@ text::json cf_time_attributes(const zarr::zarr_type& type) {
                                                                                 {"us", "microseconds"},
                                                                                 {"ns", "nanoseconds"}}};
   const auto match = std::find_if(units.begin(), units.end(), [&](const auto& u) { return type.unit == u.first; });
-  if (match == units.end()) throw unsupported_in_hdf5("times of numpy in units of \"" + type.unit + "\", which CF does not have");
+  if (match == units.end())
+    throw unsupported_in_hdf5(reason_code::unsupported_type,
+                              "times of numpy in units of \"" + type.unit + "\", which CF does not have");
   const bool is_span = type.name == "numpy.timedelta64";
   attributes["units"] = std::string(match->second) + (is_span ? "" : " since 1970-01-01");
   if (is_span) attributes["dtype"] = "timedelta64[" + type.unit + "]";  // xarray's

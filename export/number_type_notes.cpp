@@ -121,7 +121,8 @@ type_spec parse_number_type(const std::string& text, const std::string& name, bo
   if (raw) d->big_endian = big_endian && d->bytes > 1;
   hdf5::handle file = d ? file_type(*d) : hdf5::handle();
   if (!file)
-    throw unsupported_in_hdf5("its numbers are described as \"" + text.substr(0, 200) + "\", which zarrbits does not write");
+    throw unsupported_in_hdf5(reason_code::unsupported_type,
+                              "its numbers are described as \"" + text.substr(0, 200) + "\", which zarrbits does not write");
   if (raw) {
     type_spec t;
     t.kind = type_kind::integer;

@@ -90,7 +90,7 @@ void path_references::region(const text::json& path_and_selection, std::byte* ou
   std::memcpy(out, &reference, sizeof reference);
   if (path_and_selection.is_null() || path_and_selection == "") return;
   if (!path_and_selection.is_object() || !path_and_selection.value("path", text::json()).is_string())
-    throw unsupported_in_hdf5("a reference to a region that is not an object with a path");
+    throw unsupported_in_hdf5(reason_code::unsupported_feature, "a reference to a region that is not an object with a path");
   const std::string raw = path_in_file(path_and_selection["path"].get<std::string>());
   const hdf5::handle dataset(raw.find('\0') == std::string::npos ? H5Dopen2(file_, raw.c_str(), H5P_DEFAULT) : H5I_INVALID_HID);
   const hdf5::handle space(dataset ? H5Dget_space(dataset) : H5I_INVALID_HID);

@@ -38,7 +38,7 @@ regridder::regridder(const source_array& array, const dataset_spec& form, std::v
 void regridder::add_parts(const source_array& array, std::size_t stored, std::size_t max_parts) {
   const array::box chunks = grid_.chunks_over(box_of(array, stored_[stored]));
   if (array::product(chunks.shape) > max_parts - parts_.size())
-    throw zarr::not_supported("an array whose chunks cannot be listed in `memory`; increase it");
+    throw zarr::not_supported(reason_code::too_large, "an array whose chunks cannot be listed in `memory`; increase it");
   array::for_each_index(chunks, [&](const array::extents& index) { parts_.emplace_back(index, stored); });
 }
 

@@ -113,8 +113,8 @@ bool put_in_order(std::vector<store_folder>& children, const store_node& group) 
   return true;
 }
 
-// "": it can be read.
-std::string reason_not_to_read(const store_folder& folder) {
+// Empty: it can be read.
+text::coded_reason reason_not_to_read(const store_folder& folder) {
   return zarr::reason_unreadable([&] { (void)read_store_node(folder); });
 }
 
@@ -230,10 +230,11 @@ store_tree read_tree(const store_folder& root, const store_folder& store, const 
         continue;
       }
       if (!is_link_name(name)) {
-        tree.unnamed.push_back({path_below(path, text::escape_name(name)), "HDF5 cannot have this name"});
+        tree.unnamed.push_back(
+            {path_below(path, text::escape_name(name)), {reason_code::invalid_name, "HDF5 cannot have this name"}});
         continue;
       }
-      const std::string reason = reason_not_to_read(child);
+      const text::coded_reason reason = reason_not_to_read(child);
       if (!reason.empty()) {
         tree.unnamed.push_back({path_below(path, text::escape_name(name)), reason});
         continue;
@@ -243,7 +244,8 @@ store_tree read_tree(const store_folder& root, const store_folder& store, const 
       const store_node node = read_node(n);
       look_at(node);
       if (depth_of(n.path) > max_group_depth) {
-        tree.unnamed.push_back({n.path, "groups nested more than " + std::to_string(max_group_depth) + " deep"});
+        tree.unnamed.push_back(
+            {n.path, {reason_code::unsupported_feature, "groups nested more than " + std::to_string(max_group_depth) + " deep"}});
         continue;
       }
       if (node.is_array) describe_array(n, node);

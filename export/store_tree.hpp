@@ -8,6 +8,7 @@
 #include "convert/from_zarr/source_array.hpp"
 #include "convert/from_zarr/store_source.hpp"
 #include "export/store_node.hpp"
+#include "text/coded_reason.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "zarr/read/store_reader.hpp"
@@ -44,7 +45,8 @@ store_node read_node(const tree_node& n);
 conversion::source_array open_array(const tree_node& n);
 
 struct left_out {
-  std::string path, reason;
+  std::string path;
+  text::coded_reason reason;
 };
 
 struct store_tree {

@@ -41,7 +41,8 @@ void same_in_memory(type_spec& t) {
 [[noreturn]] void unknown(const text::json& note) {
   std::string text = text::json_text(note);
   if (text.size() > 200) text = text.substr(0, 200) + "...";
-  throw unsupported_in_hdf5("the notes describe its type as " + text + ", which is not a type that zarrbits writes");
+  throw unsupported_in_hdf5(reason_code::unsupported_feature,
+                            "the notes describe its type as " + text + ", which is not a type that zarrbits writes");
 }
 
 std::string text_at(const text::json& note, const char* key) {
@@ -183,7 +184,8 @@ type_spec variable_text_spec() {
 
 type_spec bytes_spec(std::size_t length, const std::string& tag) {
   type_spec t;
-  if (tag.size() >= H5T_OPAQUE_TAG_MAX) throw unsupported_in_hdf5("the tag of its opaque type is longer than HDF5 allows");
+  if (tag.size() >= H5T_OPAQUE_TAG_MAX)
+    throw unsupported_in_hdf5(reason_code::unsupported_type, "the tag of its opaque type is longer than HDF5 allows");
   t.file = hdf5::handle(H5Tcreate(H5T_OPAQUE, length), "create an opaque type");
   hdf5::check(H5Tset_tag(t.file, tag.c_str()), "create an opaque type");
   same_in_memory(t);
@@ -201,11 +203,12 @@ type_spec reference_spec(bool region) {
 type_spec array_spec(type_spec base, array::extents dims) {
   type_spec t;
   t.kind = type_kind::array;
-  if (dims.empty() || dims.size() > H5S_MAX_RANK) throw unsupported_in_hdf5("an array type has 1 to 32 dimensions");
+  if (dims.empty() || dims.size() > H5S_MAX_RANK)
+    throw unsupported_in_hdf5(reason_code::unsupported_type, "an array type has 1 to 32 dimensions");
   std::size_t size = base.size;
   for (const std::uint64_t d : dims) {
     if (d == 0 || d > max_type_bytes || __builtin_mul_overflow(size, static_cast<std::size_t>(d), &size) || size > max_type_bytes)
-      throw unsupported_in_hdf5("an array type with an impossible extent");
+      throw unsupported_in_hdf5(reason_code::damaged, "an array type with an impossible extent");
   }
   const auto rank = static_cast<unsigned>(dims.size());
   t.file = hdf5::handle(H5Tarray_create2(base.file, rank, hdf5::to_hsize(dims).data()), "create an array type");
@@ -233,12 +236,14 @@ type_spec compound_spec(std::vector<member_spec> members) {
   std::set<std::string> names;
   for (member_spec& m : members) {
     if (m.name.empty() || m.name.find('\0') != std::string::npos || !names.insert(m.name).second)
-      throw unsupported_in_hdf5("\"" + text::escape_name(m.name) + "\" is not a name that a member of a compound can have");
+      throw unsupported_in_hdf5(reason_code::invalid_name,
+                                "\"" + text::escape_name(m.name) + "\" is not a name that a member of a compound can have");
     if (m.type.has_variable_parts()) t.size = aligned(t.size);
     m.offset = t.size;
     t.size += m.type.size;
     in_file += H5Tget_size(m.type.file);
-    if (t.size > max_type_bytes || in_file > max_type_bytes) throw unsupported_in_hdf5("a compound of more than 1 GiB");
+    if (t.size > max_type_bytes || in_file > max_type_bytes)
+      throw unsupported_in_hdf5(reason_code::too_large, "a compound of more than 1 GiB");
   }
   if (std::any_of(members.begin(), members.end(), [](const member_spec& m) { return m.type.has_variable_parts(); }))
     t.size = aligned(t.size);
@@ -255,16 +260,17 @@ type_spec compound_spec(std::vector<member_spec> members) {
 }
 
 type_spec enumeration_spec(type_spec base, const text::json& members) {
-  if (!members.is_object() || members.empty()) throw unsupported_in_hdf5("an enumeration without names");
+  if (!members.is_object() || members.empty())
+    throw unsupported_in_hdf5(reason_code::unsupported_type, "an enumeration without names");
   // libhdf5 turns values without a name into -1 when it converts an enumeration
   if (base.kind != type_kind::integer || base.converted)
-    throw unsupported_in_hdf5("an enumeration of integers that are not of 8, 16, 32 or 64 bits");
+    throw unsupported_in_hdf5(reason_code::unsupported_type, "an enumeration of integers that are not of 8, 16, 32 or 64 bits");
   type_spec t = std::move(base);
   hdf5::handle type(H5Tenum_create(t.file), "create an enumeration");
   for (const auto& item : members.items()) {
     const std::string name = unescape_name(item.key());
     if (name.empty() || name.find('\0') != std::string::npos || !item.value().is_number_integer())
-      throw unsupported_in_hdf5("its enumeration has a member that HDF5 cannot have");
+      throw unsupported_in_hdf5(reason_code::unsupported_type, "its enumeration has a member that HDF5 cannot have");
     std::int64_t value = item.value().is_number_unsigned() ? static_cast<std::int64_t>(item.value().get<std::uint64_t>())
                                                            : item.value().get<std::int64_t>();
     const hid_t source_type = item.value().is_number_unsigned() ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64;
@@ -278,7 +284,8 @@ type_spec enumeration_spec(type_spec base, const text::json& members) {
 
 type_spec spec_of_note(const text::json& note, const spec_rules& rules, unsigned depth) {
   if (depth > max_type_depth)
-    throw unsupported_in_hdf5("a type nested deeper than " + std::to_string(max_type_depth) + " levels");
+    throw unsupported_in_hdf5(reason_code::unsupported_type,
+                              "a type nested deeper than " + std::to_string(max_type_depth) + " levels");
   if (note.is_string()) {
     type_spec t = spec_of_name(note.get<std::string>(), false);
     if (!t.file) unknown(note);
@@ -288,7 +295,8 @@ type_spec spec_of_note(const text::json& note, const spec_rules& rules, unsigned
   const std::string kind = text_at(note, "class");
   const bool big = note.contains("endian") && note["endian"] == "big";
   if (kind == "enum") {
-    if (note.contains("stored")) throw unsupported_in_hdf5("an enumeration of integers that are not of 8, 16, 32 or 64 bits");
+    if (note.contains("stored"))
+      throw unsupported_in_hdf5(reason_code::unsupported_type, "an enumeration of integers that are not of 8, 16, 32 or 64 bits");
     return enumeration_spec(spec_of_name(text_at(note, "base"), big), note.value("members", text::json()));
   }
   if (kind == "opaque") {
@@ -328,21 +336,21 @@ type_spec spec_of_array(const zarr_type& type, bool big_endian, const text::json
     case zarr_kind::signed_integer:
     case zarr_kind::unsigned_integer: {
       if (!type.unit.empty() || type.name.starts_with("numpy.")) {  // as h5py has numpy's times
-        if (type.unit == "generic") throw unsupported_in_hdf5("times of numpy without a unit");
+        if (type.unit == "generic") throw unsupported_in_hdf5(reason_code::unsupported_type, "times of numpy without a unit");
         type_spec t = bytes_spec(8, std::string("NUMPY:") + (big_endian ? ">" : "<") +
                                         (type.name == "numpy.timedelta64" ? "m8[" : "M8[") + type.unit + "]");
         t.is_ordered = true;
         t.big_endian = big_endian;
         return t;
       }
-      if (type.bits != 8 * type.size) throw unsupported_in_hdf5("the data type " + type.name);
+      if (type.bits != 8 * type.size) throw unsupported_in_hdf5(reason_code::unsupported_type, "the data type " + type.name);
       type_spec t = integer_spec(type.size, type.kind == zarr_kind::signed_integer, big_endian);
       return members.is_object() ? enumeration_spec(std::move(t), members) : std::move(t);
     }
     case zarr_kind::floating:
     case zarr_kind::complex: {
       type_spec t = spec_of_name(type.name, big_endian);
-      if (!t.file) throw unsupported_in_hdf5("the data type " + type.name);
+      if (!t.file) throw unsupported_in_hdf5(reason_code::unsupported_type, "the data type " + type.name);
       return t;
     }
     case zarr_kind::raw: return bytes_spec(type.size, "");
@@ -357,7 +365,7 @@ type_spec spec_of_array(const zarr_type& type, bool big_endian, const text::json
       return compound_spec(std::move(parts));
     }
   }
-  throw unsupported_in_hdf5("the data type " + type.name);
+  throw unsupported_in_hdf5(reason_code::unsupported_type, "the data type " + type.name);
 }
 
 }  // namespace zarrbits::exporting

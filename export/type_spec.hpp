@@ -23,8 +23,8 @@
 namespace zarrbits::exporting {
 
 // HDF5 cannot have something, or this exporter does not write it. what() is a reason, not a sentence.
-struct unsupported_in_hdf5 : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct unsupported_in_hdf5 : text::coded_error {
+  using coded_error::coded_error;
 };
 
 enum class type_kind {

@@ -27,7 +27,7 @@ constexpr bool native_big = std::endian::native == std::endian::big;
 [[noreturn]] void misfit(const text::json& value, const char* type) {
   std::string text = text::json_text(value);
   if (text.size() > 80) text = text.substr(0, 80) + "...";
-  throw unsupported_in_hdf5(text + " is not a value of its type, " + type);
+  throw unsupported_in_hdf5(reason_code::damaged, text + " is not a value of its type, " + type);
 }
 
 // `bits` as a number of `size` bytes.
@@ -125,7 +125,8 @@ void write_digits(const type_spec& t, const text::json& value, std::byte* out) {
 
 void write_fixed_text(const type_spec& t, std::string_view text, std::byte* out) {
   if (text.size() > t.size)
-    throw unsupported_in_hdf5("a text of " + text::pluralize(text.size(), "byte") + " in a string of " + std::to_string(t.size));
+    throw unsupported_in_hdf5(reason_code::damaged,
+                              "a text of " + text::pluralize(text.size(), "byte") + " in a string of " + std::to_string(t.size));
   const bool spaces = t.kind == type_kind::text && H5Tget_strpad(t.file) == H5T_STR_SPACEPAD;
   std::memset(out, spaces ? ' ' : 0, t.size);
   std::memcpy(out, text.data(), text.size());
@@ -155,7 +156,8 @@ std::string utf8_of(const std::byte* in, std::size_t size) {
   }
   for (std::size_t i = 0; i < n; ++i) {
     std::memcpy(&code, in + 4 * i, 4);
-    if (code > 0x10FFFF) throw unsupported_in_hdf5("a text with a character that Unicode does not have");
+    if (code > 0x10FFFF)
+      throw unsupported_in_hdf5(reason_code::unsupported_type, "a text with a character that Unicode does not have");
     const auto add = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
     if (code < 0x80) {
       add(code);
@@ -183,8 +185,8 @@ bool is_one_byte_integer(const type_spec& t) { return t.kind == type_kind::integ
 void value_arena::count(std::uint64_t bytes) {
   used_ += bytes + 64;
   if (used_ > max_bytes_)
-    throw unsupported_in_hdf5("strings and sequences that take more than " + text::format_bytes(max_bytes_) +
-                              " at once; increase `memory`");
+    throw unsupported_in_hdf5(reason_code::too_large, "strings and sequences that take more than " +
+                                                          text::format_bytes(max_bytes_) + " at once; increase `memory`");
 }
 
 std::byte* value_arena::block(std::size_t size) {
@@ -267,7 +269,8 @@ void write_text_value(const type_spec& t, std::string_view text, std::byte* out,
     case type_kind::text:
       if (!t.variable) return write_fixed_text(t, text, out);
       if (text.find('\0') != std::string_view::npos)
-        throw unsupported_in_hdf5("a text with a NUL, which HDF5's strings of variable length cannot have");
+        throw unsupported_in_hdf5(reason_code::unsupported_type,
+                                  "a text with a NUL, which HDF5's strings of variable length cannot have");
       return write_pointer(arena.text(text), out);
     case type_kind::object_reference: return references.object(std::string(text), out);
     case type_kind::region_reference:
@@ -278,11 +281,11 @@ void write_text_value(const type_spec& t, std::string_view text, std::byte* out,
         std::memcpy(out, &v, sizeof v);
         return;
       }
-      throw unsupported_in_hdf5("texts in the store where its notes have another type");
+      throw unsupported_in_hdf5(reason_code::damaged, "texts in the store where its notes have another type");
     case type_kind::array:  // netCDF's characters
       if (t.base().kind == type_kind::text && t.base().size == 1) return write_fixed_text(t, text, out);
       [[fallthrough]];
-    default: throw unsupported_in_hdf5("texts in the store where its notes have another type");
+    default: throw unsupported_in_hdf5(reason_code::damaged, "texts in the store where its notes have another type");
   }
 }
 
@@ -296,16 +299,18 @@ void write_element(const type_spec& t, const zarr_type& type, const std::byte* i
     return text(s);
   }
   if (type.kind == zarr_kind::record && t.kind == type_kind::compound) {
-    if (type.fields.size() != t.members.size()) throw unsupported_in_hdf5("a struct whose fields are not those of its notes");
+    if (type.fields.size() != t.members.size())
+      throw unsupported_in_hdf5(reason_code::damaged, "a struct whose fields are not those of its notes");
     for (std::size_t i = 0; i < type.fields.size(); ++i) {
       const zarr::zarr_field& f = type.fields[i];
       if (text::escape_name(t.members[i].name) != text::escape_name(f.name))
-        throw unsupported_in_hdf5("a struct whose fields are not those of its notes");
+        throw unsupported_in_hdf5(reason_code::damaged, "a struct whose fields are not those of its notes");
       write_element(t.members[i].type, f.type, in + f.offset, out + t.members[i].offset, references, arena);
     }
     return;
   }
-  if (!is_same_layout(t, type)) throw unsupported_in_hdf5("numbers in the store that do not fit the type in its notes");
+  if (!is_same_layout(t, type))
+    throw unsupported_in_hdf5(reason_code::damaged, "numbers in the store that do not fit the type in its notes");
   std::memcpy(out, in, t.size);
   set_order(t, out, 1);
 }

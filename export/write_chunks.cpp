@@ -31,7 +31,8 @@ std::vector<chunk_index> existing_chunks(const source_array& array, std::uint64_
   const std::uint64_t entry_bytes = 64 + 8 * array.shape().size();
   auto chunks = array.list_chunks(static_cast<std::size_t>(memory / entry_bytes));
   if (!chunks) {
-    throw zarr::not_supported("an array of more chunks than " + text::format_bytes(memory) + " can list; increase `memory`");
+    throw zarr::not_supported(reason_code::too_large,
+                              "an array of more chunks than " + text::format_bytes(memory) + " can list; increase `memory`");
   }
   std::sort(chunks->begin(), chunks->end(),
             [&](const chunk_index& a, const chunk_index& b) { return array.in_storage_order(a, b); });
@@ -46,6 +47,7 @@ std::vector<chunk_index> all_chunks(const source_array& array, const dataset_spe
                       bytes = array::saturating_mul(std::max<std::size_t>(form.type().size, 1), array::product(form.dims));
   if (bytes > max_bytes || count > memory / (64 + 8 * array.shape().size()))
     throw unsupported_in_hdf5(
+        reason_code::unsupported_type,
         "a fill value that HDF5 cannot have, so it has to be written, in more than 4 GiB or too many chunks");
   std::vector<chunk_index> chunks;
   array::for_each_index({array::extents(array.chunks().size(), 0), array.chunks()},
@@ -236,7 +238,7 @@ written_chunks write_chunks(hid_t dataset, const source_array& array, const data
   for (const std::uint64_t extent : form.chunk) bytes *= extent;
   if (cut) bytes = std::max(bytes, bytes_of_longest(array));
   if (cut && bytes > options.memory / 3)
-    throw unsupported_in_hdf5("a chunk that takes more than a third of `memory`; increase it");
+    throw unsupported_in_hdf5(reason_code::too_large, "a chunk that takes more than a third of `memory`; increase it");
   // each thread has a chunk at most three times in memory (stored, decoded, encoded), and two of its results may wait
   const std::uint64_t max_threads = std::max<std::uint64_t>(1, options.memory / 2 / std::max<std::uint64_t>(5 * bytes, 1));
   const std::uint64_t threads = std::min({std::uint64_t{hdf5::detail::threads_or_all(options.threads)}, max_threads,
@@ -254,13 +256,14 @@ written_chunks write_chunks(hid_t dataset, const source_array& array, const data
 
 written_chunks write_values(hid_t dataset, const source_array& array, const dataset_spec& form, const export_options& options,
                             reference_maker& references, const chunk_progress& progress) {
-  if (form.type().must_be_written_alone()) throw unsupported_in_hdf5("arrays of compounds with strings in them");
+  if (form.type().must_be_written_alone())
+    throw unsupported_in_hdf5(reason_code::unsupported_type, "arrays of compounds with strings in them");
   const bool writes_fill = must_write_fill(array, form);
   const std::vector<chunk_index> chunks =
       writes_fill ? all_chunks(array, form, options.memory / 4) : existing_chunks(array, options.memory / 4);
   const std::size_t rank = form.dims.size();
   if (array::product(array.chunk_shape()) > options.memory / 2 / std::max<std::size_t>(form.element.size, 1))
-    throw unsupported_in_hdf5("a chunk that takes more than half of `memory`; increase it");
+    throw unsupported_in_hdf5(reason_code::too_large, "a chunk that takes more than half of `memory`; increase it");
   const hdf5::handle in_file(H5Dget_space(dataset), "get a dataspace");
   value_arena arena(options.memory / 4);
   written_chunks written;

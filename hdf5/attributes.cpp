@@ -72,7 +72,8 @@ struct memory_budget {
   void take(std::uint64_t bytes) {
     if (bytes > remaining)
       throw failure("as JSON it would take more than is left of " + text::format_bytes(total) +
-                    " for the attributes of an object; increase `memory`");
+                        " for the attributes of an object; increase `memory`",
+                    reason_code::too_large);
     remaining -= bytes;
   }
 };
@@ -101,7 +102,7 @@ class attribute_values {
     dims_ = extent(space_);
     const std::uint64_t n = array::product(dims_);
     if (n > largest_attribute / std::max<std::size_t>(type.size, 1))
-      throw failure("it is larger than " + text::format_bytes(largest_attribute));
+      throw failure("it is larger than " + text::format_bytes(largest_attribute), reason_code::too_large);
     std::uint64_t lists = 1;  // count lists of nothing too: an extent of [1000000000, 0] has no bytes, but that many lists
     for (const std::uint64_t d : dims_) {
       budget.take(array::saturating_mul(lists, json_of_a_number));
@@ -316,14 +317,16 @@ text::json convert_attributes(hid_t object, reference_reader& references, const 
     static_cast<text::json::object_t::Container&>(result.get_ref<text::json::object_t&>()).emplace_back(key, std::move(value));
   };
   if (std::string reason = list_memory_error(object, memory); !reason.empty()) {
-    report.push_back({.reason = std::move(reason), .skipped = true});
+    report.push_back({.reason = std::move(reason), .code = reason_code::too_large, .skipped = true});
     return result;
   }
   memory_budget budget{memory, memory};
   text::object_builder types, shapes, hidden_values;
   std::vector<std::string> names;
   if (list_attributes(object, attribute_index(object), H5_ITER_INC, names) < 0) {
-    report.push_back({.reason = "the attributes of the object cannot all be listed: " + last_error(), .skipped = true});
+    report.push_back({.reason = "the attributes of the object cannot all be listed: " + last_error(),
+                      .code = reason_code::unreadable,
+                      .skipped = true});
   }
   bool scale = false;
   try {
@@ -335,13 +338,14 @@ text::json convert_attributes(hid_t object, reference_reader& references, const 
     attribute_report e{.name = text::escape_name(name)};
     bool preserved = false;
     if (hidden(name, scale, form, preserved) && !preserved) {
-      e.reason = "HDF5's own bookkeeping; not needed in Zarr";
+      text::set_reason(e, reason_code::bookkeeping, "HDF5's own bookkeeping; not needed in Zarr");
       report.push_back(std::move(e));
       continue;
     }
     try {
       if (name == text::digest_attribute && !digest_note(object).empty()) {
-        e.reason = "the digest of the values in this file; add one to the store with `digest`";
+        text::set_reason(e, reason_code::bookkeeping,
+                         "the digest of the values in this file; add one to the store with `digest`");
         report.push_back(std::move(e));
         continue;
       }
@@ -349,7 +353,7 @@ text::json convert_attributes(hid_t object, reference_reader& references, const 
       const handle stored(H5Aget_type(attribute), "get the attribute's type");
       const type_description type = describe_type(stored);
       if (const std::string reason = unsupported_reason(type); !reason.empty())
-        throw failure("its type is not supported: " + reason);
+        throw failure("its type is not supported: " + reason, reason_code::unsupported_type);
       const attribute_values values(attribute, type, budget);
       std::size_t index = 0;
       text::json plain = values.null() ? text::json(nullptr) : nested(values, type, 0, index, references, budget);
@@ -385,6 +389,7 @@ text::json convert_attributes(hid_t object, reference_reader& references, const 
       if (original != key) add(original, std::move(a.plain));
       else if (noted) hidden_values.add(key, std::move(a.plain));
       if (a.hidden && original == key) {
+        e.code = reason_code::changed_form;
         e.reason = std::string(preserved   ? "HDF5's own bookkeeping"
                                : fill      ? "xarray does not accept this fill value for an array of this type"
                                : of_scales ? "netCDF does not show an attribute of this name"
@@ -393,11 +398,11 @@ text::json convert_attributes(hid_t object, reference_reader& references, const 
       }
       if (!values.null() && is_lossy(attribute, stored, type, values.count())) {
         e.lossy = true;
-        e.reason = "a value of a " + type.stored + " does not fit in a float64";
+        text::set_reason(e, reason_code::rounded, "a value of a " + type.stored + " does not fit in a float64");
       }
     } catch (const failure& failure) {
       e.skipped = true;
-      e.reason = failure.what();
+      text::set_reason(e, failure.code, failure.what());
     }
     H5Eclear2(H5E_DEFAULT);
     report.push_back(std::move(e));

@@ -20,6 +20,7 @@ struct attribute_report {
   std::string name = {};    // escape_name()
   std::string key = {};     // in the JSON object, if that is a different one
   std::string reason = {};  // why it is skipped, lossy or elsewhere
+  reason_code code = reason_code::none;
   bool skipped = false, lossy = false;
 };
 

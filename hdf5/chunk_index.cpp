@@ -36,12 +36,12 @@ std::uint64_t stored_size(hid_t dataset, const array::extents& first) {
   hsize_t size = 0;
   if (H5Dget_chunk_storage_size(dataset, to_hsize(first).data(), &size) >= 0) return size;
   // libhdf5 fails in the same way if the index is damaged; only its message differs
-  const std::string reason = last_error();
+  const text::coded_reason reason = last_reason();
   // the second is said of a chunk with filters that libhdf5 has in its cache, because its fill values were read
   for (const char* unwritten : {"chunk storage is not allocated", "chunk address isn't defined"}) {
-    if (reason.find(unwritten) != std::string::npos) return 0;
+    if (reason.sentence.find(unwritten) != std::string::npos) return 0;
   }
-  throw failure("cannot look up a chunk: " + reason);
+  throw failure("cannot look up a chunk: " + reason.sentence, reason.code);
 }
 
 namespace {
@@ -53,7 +53,8 @@ void list_stored_chunks(hid_t dataset, const array::chunk_grid& grid, const arra
   check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
   if (stored > list_limit) {
     throw failure(std::to_string(stored) + " chunks in a grid of " + std::to_string(grid.chunks()) +
-                  ": too sparse to walk, too many to list");
+                      ": too sparse to walk, too many to list",
+                  reason_code::too_large);
   }
   struct listed_chunk {
     array::extents shard, index;

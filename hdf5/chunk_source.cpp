@@ -17,7 +17,7 @@ void chunk_source::use_grid(array::chunk_grid chunks, array::chunk_grid of_shard
 
 array::extents chunk_source::chunk_shape() const {
   if (layout == H5D_CHUNKED && (dims.empty() || chunk_in_file.size() != dims.size()))
-    throw unsupported_dataset("the chunk shape does not fit the dataspace");
+    throw unsupported_dataset(reason_code::damaged, "the chunk shape does not fit the dataspace");
   return chunk_in_file;
 }
 
@@ -37,7 +37,8 @@ std::shared_ptr<const io::byte_source> chunk_source::bytes_of(std::size_t) const
 void chunk_source::read_block(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
                               const array::extents& out_shape, compressors::buffer& out, vlen_allocator* strings,
                               const array::extents& corner) const {
-  if (out.size() < array::product(out_shape) * size) throw unsupported_dataset("a block that does not fit in memory");
+  if (out.size() < array::product(out_shape) * size)
+    throw unsupported_dataset(reason_code::too_large, "a block that does not fit in memory");
   read_values(memory, size, first, count, out_shape, out, strings, corner);
 }
 
@@ -49,9 +50,10 @@ void chunk_source::count_variable(std::uint64_t read) const {
   hsize_t size = 0;
   const handle file_handle(H5Iget_file_id(dataset));
   if (H5Fget_filesize(file_handle, &size) >= 0 && total / max_ratio <= size) return;
-  throw unsupported_dataset("its strings or sequences are more than " + text::format_bytes(total) +
-                            ", more than 1,000 times as much as the file, and more than `memory` allows; use "
-                            "`allow_expansion` if the file can be trusted");
+  throw unsupported_dataset(reason_code::too_large,
+                            "its strings or sequences are more than " + text::format_bytes(total) +
+                                ", more than 1,000 times as much as the file, and more than `memory` allows; use "
+                                "`allow_expansion` if the file can be trusted");
 }
 
 bool chunk_source::is_chunk_lossy(const array::extents& index) const {

@@ -234,11 +234,12 @@ class dependency_finder {
     if (::stat(name_of_dataset.c_str(), &status) != 0)  // on a server
       status.st_ino = static_cast<ino_t>(std::hash<std::string>()(name_of_dataset));
     const place location{status.st_dev, status.st_ino, address_of(dataset)};
-    if (std::find(path_.begin(), path_.end(), location) != path_.end()) return fail_cyclic("it is a virtual dataset of itself");
+    if (std::find(path_.begin(), path_.end(), location) != path_.end())
+      return fail_cyclic({reason_code::damaged, "it is a virtual dataset of itself"});
     if (!visited_.insert(location).second) return;
     if (depth > deepest_virtual)
-      return fail_cyclic("it is a virtual dataset of virtual datasets, more than " + std::to_string(deepest_virtual) +
-                         " levels deep");
+      return fail_cyclic({reason_code::too_large, "it is a virtual dataset of virtual datasets, more than " +
+                                                      std::to_string(deepest_virtual) + " levels deep"});
     path_.push_back(location);
     std::size_t n = 0;
     check(H5Pget_virtual_count(dcpl, &n), "count the sources of a virtual dataset");
@@ -292,7 +293,7 @@ class dependency_finder {
     source_.chunk = shape;
   }
 
-  void fail_cyclic(std::string reason) {
+  void fail_cyclic(text::coded_reason reason) {
     out_.is_cyclic = true;
     out_.obstacle = std::move(reason);
   }
@@ -315,7 +316,8 @@ class dependency_finder {
       const auto decision = policy_.check(full);
       if (decision == external_file_policy::decision::refused) {
         policy_.note_refusal();
-        out_.obstacle =
+        out_.obstacle.code = reason_code::refused_file;
+        out_.obstacle.sentence =
             (depth == 0 ? "its external file " : "an external file of one of its sources must not be read: ") + policy_.refusal();
         return;
       }
@@ -360,7 +362,7 @@ class dependency_finder {
 
   bool search_file(hid_t dataset, const std::string& file, const std::string& name, unsigned depth) {
     if (++sources_ > max_sources) {
-      out_.obstacle = "it has more than " + std::to_string(max_sources) + " sources";
+      out_.obstacle = {reason_code::too_large, "it has more than " + std::to_string(max_sources) + " sources"};
       return false;
     }
     const handle file_handle(H5Iget_file_id(dataset), "get the file of a dataset");
@@ -376,7 +378,8 @@ class dependency_finder {
       const handle opened(H5Fopen(candidate.c_str(), H5F_ACC_RDONLY, access));
       if (!opened) {  // libhdf5 would treat it as missing
         const std::string reason = last_error();
-        out_.obstacle =
+        out_.obstacle.code = reason_code::unreadable;
+        out_.obstacle.sentence =
             "its source \"" + text::escape_name(candidate) + "\" " +
             (writer_mark_of(candidate) != writer_mark::none ? "is marked as open for writing" : "cannot be opened: " + reason);
         break;
@@ -424,7 +427,9 @@ bool is_aggregation_variable(hid_t dataset) {
 external_dependencies find_external_dependencies(hid_t dataset, external_file_policy& gate) {
   external_dependencies result;
   if (is_aggregation_variable(dataset)) {
-    result.obstacle = "it is a CF aggregation variable, whose values are in other files; use those as the sources, with `concat`";
+    result.obstacle = {
+        reason_code::unsupported_feature,
+        "it is a CF aggregation variable, whose values are in other files; use those as the sources, with `concat`"};
     return result;
   }
   dependency_finder(gate, result).search(dataset, 0);

@@ -103,7 +103,7 @@ struct external_dependencies {
   std::vector<virtual_source> sources;     // virtual dataset only
   std::uint64_t missing = 0, refused = 0;  // sources that are missing or refused
   std::string refusal_reason;              // for the first refused one
-  std::string obstacle;                    // why no value can be read; else empty
+  text::coded_reason obstacle;             // why no value can be read; else empty
   bool is_cyclic = false;                  // not even the extent is known: a virtual dataset of itself
   std::uint64_t raw_bytes = 0;             // bytes in external files
   std::string missing_raw = {};            // an external file of its own that cannot be opened; "": all can

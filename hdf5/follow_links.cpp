@@ -90,8 +90,10 @@ void source_file::follow_links_of(std::size_t index, bool inside, bool tells_cas
     try {
       follow(index, group, link, follow_all, tells_case_apart, used_names);
     } catch (const failure& e) {
-      link.not_copied = policy_->refusal().empty() ? e.what() : policy_->refusal();
-      if (!policy_->refusal().empty()) policy_->note_refusal();
+      const bool is_refused = !policy_->refusal().empty();
+      link.not_copied = is_refused ? policy_->refusal() : e.what();
+      link.code = is_refused ? reason_code::refused_file : code_of_link_failure(e);
+      if (is_refused) policy_->note_refusal();
     }
     H5Eclear2(H5E_DEFAULT);
   }

@@ -48,22 +48,23 @@ void guard_forks() {
   static_cast<void>(registered);
 }
 
-std::string last_error() {
+text::coded_reason last_reason() {
   reasons r;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &r);
   H5Eclear2(H5E_DEFAULT);
   std::string text = r.plain.empty() ? "no reason given" : r.plain;
   if (text.size() > 300) text.resize(300);
-  if (H5_VERS_MAJOR < 2 && text.find("bad version number for datatype message") != std::string::npos)
+  const bool is_newer = H5_VERS_MAJOR < 2 && text.find("bad version number for") != std::string::npos;
+  if (is_newer && text.find("bad version number for datatype message") != std::string::npos)
     text +=
         ": written by a newer HDF5 (datatype version 4 or 5); build zarrbits with -DZARRBITS_HDF5=bundled, or write the file "
         "with libver \"v110\"";
-  else if (H5_VERS_MAJOR < 2 && text.find("bad version number for") != std::string::npos)
+  else if (is_newer)
     text += ": written by a newer HDF5; build zarrbits with -DZARRBITS_HDF5=bundled, or write the file with libver \"v110\"";
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   }
-  return text;
+  return {is_newer ? reason_code::unsupported_feature : reason_code::unreadable, std::move(text)};
 }
 
 namespace {
@@ -82,7 +83,10 @@ void note_failed_close() noexcept {
   }
 }
 
-void fail(const char* action) { throw failure(std::string("HDF5 cannot ") + action + ": " + last_error()); }
+void fail(const char* action) {
+  const text::coded_reason reason = last_reason();
+  throw failure(std::string("HDF5 cannot ") + action + ": " + reason.sentence, reason.code);
+}
 
 namespace {
 

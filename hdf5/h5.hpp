@@ -8,6 +8,7 @@
 #define ZARRBITS_HDF5_H5_HPP
 
 #include "array/extents.hpp"
+#include "text/coded_reason.hpp"
 
 #include <hdf5.h>
 
@@ -22,12 +23,15 @@
 namespace zarrbits::hdf5 {
 
 // libhdf5 refused something. what() says what was attempted, and libhdf5's reason.
-struct failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct failure : text::coded_error {
+  explicit failure(const std::string& sentence, reason_code kind = reason_code::unreadable) : coded_error(kind, sentence) {}
+  explicit failure(const text::coded_reason& reason) : coded_error(reason) {}
 };
 
-// The reason from libhdf5's error stack, innermost first, on one line; clears the stack.
-std::string last_error();
+// The reason from libhdf5's error stack, innermost first, on one line; clears the stack. `unsupported_feature`: libhdf5 is too
+// old for the file; else `unreadable`.
+text::coded_reason last_reason();
+inline std::string last_error() { return last_reason().sentence; }
 
 [[noreturn]] void fail(const char* action);
 

@@ -76,7 +76,8 @@ opened_dataset::opened_dataset(source_file& source, const source_object& o) : fi
   element_in_file = static_cast<std::uint64_t>(std::max<std::int64_t>(1, size_in_file(stored_type, address)));
   const bool one_piece = layout == H5D_COMPACT || (layout == H5D_CONTIGUOUS && !external && stored_bytes > 0);
   if (!null && one_piece && stored_bytes / element_in_file < array::product(dims)) {
-    throw failure("its values take " + text::format_bytes(stored_bytes) + " in the file, which is too few for its extent");
+    throw failure("its values take " + text::format_bytes(stored_bytes) + " in the file, which is too few for its extent",
+                  reason_code::damaged);
   }
 }
 

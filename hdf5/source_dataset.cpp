@@ -148,7 +148,7 @@ void source_dataset::for_each_stored_part(const array::box& block, const part_vi
 void source_dataset::require_whole_chunks(const array::extents& first, const array::extents& count) const {
   if (layout != H5D_CHUNKED || dims.empty() || nothing_stored() || array::product(count) == 0) return;
   if (chunk_in_file.empty() || array::product(chunk_in_file) == 0)
-    throw unsupported_dataset("the chunk shape does not fit the dataspace");
+    throw unsupported_dataset(reason_code::damaged, "the chunk shape does not fit the dataspace");
   const array::chunk_grid file_grid{dims, chunk_in_file};
   array::for_each_index(file_grid.chunks_over({first, count}),
                         [&](const array::extents& index) { require_whole_chunk(file_grid.start(index)); });

@@ -240,9 +240,10 @@ std::size_t source_file::add_object(std::size_t parent, const std::string& link,
   }
   o.store_path = text::join_path(objects_[parent].store_path, name);
   left_out = !free || name.size() > text::max_name_bytes || o.store_path.size() > longest_store_path_;
-  if (!free) throw failure("its group has another object of this name");
-  if (left_out) throw failure("its path is longer than a file system can hold");
-  if (copy && ++copies_ > max_copies) throw failure("links lead to more than " + std::to_string(max_copies) + " objects");
+  if (!free) throw failure("its group has another object of this name", reason_code::invalid_name);
+  if (left_out) throw failure("its path is longer than a file system can hold", reason_code::invalid_name);
+  if (copy && ++copies_ > max_copies)
+    throw failure("links lead to more than " + std::to_string(max_copies) + " objects", reason_code::too_large);
   const std::size_t n = objects_.size();
   by_place_.emplace(place, n);
   objects_.push_back(std::move(o));
@@ -260,7 +261,7 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
     hsize_t position = 0;
     check(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, collect_link, &links), "list the group");
   } catch (const failure& e) {
-    objects_[index].listing_error = e.what();
+    objects_[index].listing_error = e.reason();
     if (!group) return;
   }
   objects_[index].order = creation_order(links);
@@ -307,6 +308,7 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
     } catch (const failure& e) {
       extra.kind = "broken";
       extra.detail = e.what();
+      extra.code = code_of_link_failure(e);
     }
     objects_[index].links.push_back(std::move(extra));
   }

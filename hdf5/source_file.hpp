@@ -37,13 +37,14 @@ constexpr std::size_t no_object = static_cast<std::size_t>(-1);
 
 // A link to an object other than the one that it is stored under.
 struct extra_link {
-  std::string name;                // as in the file
-  std::string kind;                // hard, soft, external, user, broken
-  std::size_t object = no_object;  // hard: index of its object when the link was found
-  std::string target;              // hard, soft, external: path, escaped
-  std::string file;                // external: file, escaped
-  std::string detail;              // user: value in base64; broken: why
-  bool left_out = false;           // broken: the object exists, but cannot be stored
+  std::string name;                      // as in the file
+  std::string kind;                      // hard, soft, external, user, broken
+  std::size_t object = no_object;        // hard: index of its object when the link was found
+  std::string target;                    // hard, soft, external: path, escaped
+  std::string file;                      // external: file, escaped
+  std::string detail;                    // user: value in base64; broken: why
+  reason_code code = reason_code::none;  // of `detail`, if broken, or of `not_copied`
+  bool left_out = false;                 // broken: the object exists, but cannot be stored
   bool selected = true;
   // After follow_links():
   bool copied = false;     // its target is an object of the group
@@ -84,7 +85,7 @@ struct source_object {
   std::vector<std::size_t> children;  // groups: objects stored below
   std::vector<extra_link> links;      // groups: the other links in it
   std::vector<std::string> order;     // groups: names of all links as they were created; empty: unknown, or the order of names
-  std::string listing_error;          // groups: why the list of objects is incomplete
+  text::coded_reason listing_error;   // groups: why the list of objects is incomplete
   schema_override overrides;
   std::shared_ptr<const conversion::joined_parts> joined;  // for a dataset that continues in other files; else null
 };
@@ -98,6 +99,11 @@ struct source_options {
   bool lock = true;                        // false: also open a file that another process has open for writing
   bool netcdf3 = false;                    // it, and the parts of its virtual datasets, may be netCDF-3 files
 };
+
+// The code for a link whose target cannot be opened or copied.
+inline reason_code code_of_link_failure(const failure& e) {
+  return e.code == reason_code::unreadable ? reason_code::link_not_followed : e.code;
+}
 
 class source_file final {
  public:

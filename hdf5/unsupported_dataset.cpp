@@ -11,27 +11,28 @@
 namespace zarrbits::hdf5 {
 
 unsupported_dataset missing_filter(const std::string& names) {
-  return unsupported_dataset("it needs HDF5 filter " + names +
-                             ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
+  return unsupported_dataset(
+      reason_code::missing_filter,
+      "it needs HDF5 filter " + names + ", which is not installed (HDF5_PLUGIN_PATH names the folder of plugins)");
 }
 
-std::optional<std::string> skip_reason(const std::function<void()>& f) {
+std::optional<text::coded_reason> skip_reason(const std::function<void()>& f) {
   try {
     f();
     return {};
   } catch (const unsupported_dataset& e) {
-    return e.what();
-  } catch (const compressors::corrupt_chunk& e) {
-    return e.what();
+    return e.reason();
   } catch (const failure& e) {
-    return e.what();
+    return e.reason();
+  } catch (const compressors::corrupt_chunk& e) {
+    return text::coded_reason{reason_code::damaged, e.what()};
   } catch (const zarrbits::error& e) {
     if (!is_codec_error(e)) throw;
-    return e.what();
+    return text::coded_reason{reason_code::damaged, e.what()};
   } catch (const std::bad_alloc&) {
-    return "it needs more memory than there is";
+    return text::coded_reason{reason_code::too_large, "it needs more memory than there is"};
   } catch (const std::length_error&) {
-    return "it needs more memory than there is";
+    return text::coded_reason{reason_code::too_large, "it needs more memory than there is"};
   }
 }
 

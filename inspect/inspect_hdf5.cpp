@@ -181,9 +181,13 @@ void add(const hdf5::source_file& source, std::size_t index, inspected_tree& t, 
   } catch (const hdf5::failure& e) {
     n.kind = "unreadable";
     n.note = e.what();
+    n.code = e.code;
   }
   H5Eclear2(H5E_DEFAULT);
-  if (!o.listing_error.empty()) n.note = "not everything in it can be listed: " + o.listing_error;
+  if (!o.listing_error.empty()) {
+    n.note = "not everything in it can be listed: " + o.listing_error.sentence;
+    n.code = o.listing_error.code;
+  }
   t.nodes.push_back(std::move(n));
   std::multimap<std::string, std::function<void()>> children;
   for (const std::size_t child : o.children)
@@ -194,6 +198,7 @@ void add(const hdf5::source_file& source, std::size_t index, inspected_tree& t, 
     l.kind = link.kind == "broken" ? "unreadable" : "link";
     l.type = link.kind == "broken" ? "" : link.kind + " link";
     l.note = link.kind == "broken" ? link.detail : link.file.empty() ? link.target : link.file + ":" + link.target;
+    if (link.kind == "broken") l.code = link.code;
     children.emplace(l.path, [&t, l] { t.nodes.push_back(l); });
   }
   for (const auto& [path, emit] : children) emit();

@@ -164,11 +164,20 @@ class store_walk {
       n.dimension_names = metadata::dimension_names_in(j);
       if (const json& fill = metadata::fill_value_of(j); !fill.is_null()) n.fill_value = text::json_text(fill);
       n.details = text::json_text(details);
+    } catch (const zarr::store_error& e) {
+      mark_unreadable(n, e.reason, e);
+    } catch (const zarr::not_supported& e) {
+      mark_unreadable(n, e.code, e);
     } catch (const std::exception& e) {
-      n.kind = "unreadable";
-      n.note = e.what();
+      mark_unreadable(n, reason_code::damaged, e);
     }
     return document;
+  }
+
+  static void mark_unreadable(node& n, reason_code code, const std::exception& e) {
+    n.kind = "unreadable";
+    n.note = e.what();
+    n.code = code;
   }
 
   // Counts objects of the node itself; returns folders that are nodes in `children`.
@@ -188,6 +197,7 @@ class store_walk {
       });
     } catch (const zarr::store_error& e) {
       n.note = e.what();
+      n.code = e.reason;
     }
   }
 

@@ -336,7 +336,7 @@ filter_report collect_filters(const file_options& options,
   repack_names names(file);
   for (const source_object& o : file.objects()) {
     if (progress) progress(o.path, file.objects().size());
-    if (!o.listing_error.empty()) report.unreadable.push_back(o.path + ": " + o.listing_error);
+    if (!o.listing_error.empty()) report.unreadable.push_back(o.path + ": " + o.listing_error.sentence);
     if (o.kind != source_object::kind_type::dataset) continue;
     ++report.datasets;
     try {

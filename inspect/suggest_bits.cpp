@@ -272,7 +272,7 @@ suggested_bits collect_bits(const file_options& options, const std::function<voi
     }
   }
   for (const source_object& o : file.objects()) {
-    if (!o.listing_error.empty()) r.left_out.push_back({o.path, o.listing_error});
+    if (!o.listing_error.empty()) r.left_out.push_back({o.path, o.listing_error.sentence});
     if (o.kind != source_object::kind_type::dataset) continue;
     p.path = o.path;
     p.bytes = 0;

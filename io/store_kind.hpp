@@ -12,7 +12,7 @@
 namespace zarrbits::io {
 
 enum class store_kind {
-  none,  // a file that is no store, such as an HDF5 file
+  none,  // a file that is not a store, such as an HDF5 file
   directory,
   zip,
   json,          // references in a JSON file

@@ -307,7 +307,7 @@ void add_missing_value(const ordered& fill, const ordered& type, ordered& attrib
   if (entry == attributes.end()) {
     if (ordered missing = missing_value_of(type, fill); !missing.is_null()) attributes["_FillValue"] = std::move(missing);
   } else if (!is_same_fill(type, fill, *entry)) {
-    remarks.push_back({"_FillValue", false,
+    remarks.push_back({"_FillValue", false, reason_code::changed_form,
                        "it stays " + text::json_text(*entry) + ", which xarray takes for missing values in Zarr v3; in Zarr " +
                            "v2 it takes the fill value " + text::json_text(fill) +
                            ", which chunks that were never written still have"});

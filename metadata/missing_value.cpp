@@ -95,7 +95,7 @@ void put_missing_value(ordered& array, std::vector<detail::attribute_remark>& re
   }
   ordered value = std::move(*entry);
   remarks.push_back(
-      {"_FillValue", false,
+      {"_FillValue", false, reason_code::changed_form,
        "xarray takes no " + text::json_text(value) + " for missing values of this type; " + "it is in zarrbits' notes"});
   attributes->erase(entry);
   (*attributes)[text::hidden_annotation_key]["attribute_values"]["_FillValue"] = std::move(value);

@@ -2,6 +2,7 @@
 #include "metadata/node.hpp"
 
 #include "metadata/parse_error.hpp"
+#include "text/coded_reason.hpp"
 #include "text/coordinates.hpp"
 #include "text/reserved_names.hpp"
 
@@ -253,7 +254,7 @@ template std::string take_digest_note(text::json& node);
 
 void set_remarks(text::json& node, const std::vector<detail::attribute_remark>& remarks) {
   text::json list = text::json::array();
-  for (const auto& r : remarks) list.push_back({r.attribute, r.left_out, r.reason});
+  for (const auto& r : remarks) list.push_back({r.attribute, r.left_out, to_string(r.code), r.reason});
   node[text::remarks_key] = {{"must_understand", false}, {"list", std::move(list)}};
 }
 
@@ -261,8 +262,10 @@ std::vector<detail::attribute_remark> take_remarks(text::json& node) {
   std::vector<detail::attribute_remark> remarks;
   const text::json stored = take_member(node, text::remarks_key);
   for (const text::json& r : member(stored, "list")) {
-    if (r.is_array() && r.size() == 3 && r[0].is_string() && r[1].is_boolean() && r[2].is_string())
-      remarks.push_back({r[0].get<std::string>(), r[1].get<bool>(), r[2].get<std::string>()});
+    if (!r.is_array() || r.size() != 4 || !r[0].is_string() || !r[1].is_boolean() || !r[2].is_string() || !r[3].is_string())
+      continue;
+    if (const auto code = text::parse_reason_code(r[2].get_ref<const std::string&>()))
+      remarks.push_back({r[0].get<std::string>(), r[1].get<bool>(), *code, r[3].get<std::string>()});
   }
   return remarks;
 }

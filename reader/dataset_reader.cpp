@@ -88,7 +88,7 @@ void dataset_reader::require_readable(const array::strided_box& selected) const 
     refuse(errc::invalid_range, "a step is 0; use 1 or more");
   if (!selected.is_within(data_->dims))
     refuse(errc::invalid_range, "the selection is not within its shape, " + array::joined_text(data_->dims) + "; reduce it");
-  if (!data_->dependencies->obstacle.empty()) refuse(errc::refused, data_->dependencies->obstacle);
+  if (!data_->dependencies->obstacle.empty()) refuse(errc::refused, data_->dependencies->obstacle.sentence);
 }
 
 void dataset_reader::require_unchanged() const {

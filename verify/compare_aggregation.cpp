@@ -179,7 +179,7 @@ void aggregation_comparison::compare() {
   const auto needs = hdf5::find_external_dependencies(first_, *context_.first.policy());
   if (!needs.obstacle.empty() || needs.refused > 0)
     return add_reason(f_, verdict::unreadable,
-                      "cannot be read: " + (needs.obstacle.empty() ? needs.refusal_reason : needs.obstacle));
+                      "cannot be read: " + (needs.obstacle.empty() ? needs.refusal_reason : needs.obstacle.sentence));
   dims_ = shape_of_dataset(first_);
   if (!compare_types()) return;
   read_features();
@@ -345,8 +345,8 @@ bool aggregation_comparison::compare_fragment(const index& position) {
     refuse_aggregation("names the variable " + quoted_text(identifier) + " of " + quoted_text(uri) + ", which does not exist");
   const auto needs = hdf5::find_external_dependencies(dataset.get(), *opened_->policy());
   if (!needs.obstacle.empty() || needs.refused > 0)
-    refuse_aggregation("has a fragment in " + quoted_text(uri) +
-                       " whose values must not be read: " + (needs.obstacle.empty() ? needs.refusal_reason : needs.obstacle));
+    refuse_aggregation("has a fragment in " + quoted_text(uri) + " whose values must not be read: " +
+                       (needs.obstacle.empty() ? needs.refusal_reason : needs.obstacle.sentence));
   const hdf5::handle properties = checked(H5Dget_create_plist(dataset.get()), "cannot read the properties");
   hdf5::register_decoders(properties.get());
   const hdf5::handle type = checked(H5Dget_type(dataset.get()), "cannot read the datatype");

@@ -105,7 +105,8 @@ attribute_values read_attribute(hid_t object, const std::string& name) {
   attribute_values a;
   a.file_type = checked(H5Aget_type(id.get()), "cannot read the datatype");
   a.type = describe(a.file_type.get());
-  if (a.type.kind == source_kind::unsupported || a.type.size == 0) throw zarr::not_supported(a.type.name);
+  if (a.type.kind == source_kind::unsupported || a.type.size == 0)
+    throw zarr::not_supported(reason_code::unsupported_type, a.type.name);
   a.null = H5Sget_simple_extent_type(space.get()) == H5S_NULL;
   if (a.null) return a;
   a.dims = extent_of(space.get());
@@ -211,7 +212,7 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
         : fill      ? compare_fill(a, *stored, n.node, d)
         : reference ? compare(a, name, plain_reference(rules_, name, *stored, n.store_path), d)
                     : compare(a, name, *stored, d);
-    if (result == likeness::unknown) throw zarr::not_supported(a.type.name);
+    if (result == likeness::unknown) throw zarr::not_supported(reason_code::unsupported_type, a.type.name);
     if (result == likeness::equal) {
       const std::string fault = type_fault(a, n, uses_source_form ? source_form : key, noted);
       return report_finding(n, "attribute", name, fault.empty() ? verdict::equal : verdict::differs,

@@ -53,9 +53,10 @@ void hdf5_dataset_comparison::run() {
 bool hdf5_dataset_comparison::open(side& s) {
   const auto needs = hdf5::find_external_dependencies(s.id, *s.file.policy());
   if (!needs.obstacle.empty() || needs.refused > 0) {
-    add_reason(f_, verdict::unreadable,
-               "cannot be read" + std::string(s.name) + ": " +
-                   (needs.obstacle.empty() ? "one of its sources must not be read: " + needs.refusal_reason : needs.obstacle));
+    add_reason(
+        f_, verdict::unreadable,
+        "cannot be read" + std::string(s.name) + ": " +
+            (needs.obstacle.empty() ? "one of its sources must not be read: " + needs.refusal_reason : needs.obstacle.sentence));
     return false;
   }
   s.type = checked(H5Dget_type(s.id), "cannot read the datatype");
@@ -89,7 +90,7 @@ bool hdf5_dataset_comparison::compare_description() {
   if (!is_comparable) return false;
   form_ = form_of(first_.type.get());
   memory_ = source_type_of(form_);
-  if (form_.size > max_pair_element) throw zarr::not_supported("elements of more than 1 GiB");
+  if (form_.size > max_pair_element) throw zarr::not_supported(reason_code::too_large, "elements of more than 1 GiB");
   compare_fill();
   return H5Sget_simple_extent_type(first_.space.get()) != H5S_NULL;
 }
@@ -125,8 +126,8 @@ void hdf5_dataset_comparison::compare_elements() {
   std::vector<std::uint64_t> numbers;
   const bool is_listed = list_blocks(first_, shape, numbers) && list_blocks(second_, shape, numbers);
   if (!is_listed && product(grid) > max_visited_blocks)
-    throw zarr::not_supported("datasets of more than " + std::to_string(max_visited_blocks) + " blocks of " +
-                              std::to_string(bytes_of(shape, form_.size)) + " bytes");
+    throw zarr::not_supported(reason_code::too_large, "datasets of more than " + std::to_string(max_visited_blocks) +
+                                                          " blocks of " + std::to_string(bytes_of(shape, form_.size)) + " bytes");
   const auto compare_number = [&](std::uint64_t number) {
     index start(dims_.size()), count(dims_.size());
     for (std::size_t d = dims_.size(); d-- > 0; number /= grid[d]) {
@@ -179,7 +180,7 @@ bool hdf5_dataset_comparison::list_blocks(const side& s, const index& shape, std
   const std::uint64_t bytes = bytes_of(dims_, form_.size);
   if (s.chunk.size() != dims_.size() || bytes <= 8 * context_.memory || bytes / 4 <= s.stored_bytes) return false;
   const index grid = grid_of(dims_, shape);
-  if (product(grid) == UINT64_MAX) throw zarr::not_supported("datasets of more than 2^64 blocks");
+  if (product(grid) == UINT64_MAX) throw zarr::not_supported(reason_code::too_large, "datasets of more than 2^64 blocks");
   const array::chunk_grid chunks{dims_, s.chunk};
   const array::chunk_grid each_chunk = array::shards_of(chunks);
   bool is_listed = true;

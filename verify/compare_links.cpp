@@ -63,7 +63,7 @@ std::string quote_name(const source_link& l) { return format_text(text::escape_n
 std::string link_value(hid_t group, const std::string& name) {
   H5L_info_t info;
   check(H5Lget_info(group, name.c_str(), &info, H5P_DEFAULT), "cannot read a link");
-  if (info.u.val_size > max_link_bytes) throw zarr::not_supported("links of more than 1 MiB");
+  if (info.u.val_size > max_link_bytes) throw zarr::not_supported(reason_code::too_large, "links of more than 1 MiB");
   std::string value(info.u.val_size, '\0');
   if (info.type >= H5L_TYPE_UD_MIN && info.type != H5L_TYPE_EXTERNAL) {
     if (!value.empty() && H5Lget_val(group, name.c_str(), value.data(), value.size(), H5P_DEFAULT) < 0) value.clear();

@@ -27,9 +27,10 @@ class row_reader {
   explicit row_reader(const zarr::store_folder& folder) : array_(folder, make_plain_decoder) {
     const auto &shape = array_.shape(), &chunk = array_.chunk_shape();
     if (shape.empty()) throw zarr::store_error("an array of sequences has no dimensions");
-    if (!array_.is_regular()) throw zarr::not_supported("sequences in a rectilinear chunk grid");
+    if (!array_.is_regular())
+      throw zarr::not_supported(reason_code::unsupported_feature, "sequences in a rectilinear chunk grid");
     if (!std::equal(shape.begin() + 1, shape.end(), chunk.begin() + 1))
-      throw zarr::not_supported("chunks that divide the values of sequences");
+      throw zarr::not_supported(reason_code::unsupported_feature, "chunks that divide the values of sequences");
   }
   const zarr::zarr_array& array() const noexcept { return array_; }
   std::uint64_t size() const noexcept { return array_.shape()[0]; }
@@ -86,7 +87,8 @@ class dataset_comparison::fixed_values final : public values {
     comparison_.emplace(*leaf_, rows_.array().type(), owner.objects_);
     if (comparison_->types() == likeness::different)
       throw zarr::store_error("the values of sequences have a different data type: " + comparison_->reason());
-    if (comparison_->types() == likeness::unknown) throw zarr::not_supported(comparison_->reason());
+    if (comparison_->types() == likeness::unknown)
+      throw zarr::not_supported(reason_code::unsupported_type, comparison_->reason());
   }
 
   bool take(const std::byte* source, std::uint64_t count, const index& container_index, std::uint64_t first) override {
@@ -133,7 +135,7 @@ class dataset_comparison::sequence_values final : public values {
       : owner_(owner), view_(v), offsets_(folder / name_of_offsets(level)) {
     const zarr::zarr_type& t = offsets_.array().type();
     if ((t.kind != zarr::zarr_kind::signed_integer && t.kind != zarr::zarr_kind::unsigned_integer) || t.size != 8)
-      throw zarr::not_supported("offsets of the type " + t.name);
+      throw zarr::not_supported(reason_code::unsupported_type, "offsets of the type " + t.name);
     if (offsets_.array().shape().size() != 1) throw zarr::store_error("the offsets of sequences have more than one dimension");
     if (offsets_.size() == 0 || offset(0) != 0) throw zarr::store_error("the offsets of sequences do not begin with 0");
     const source_type& base = type.members[0].type;
@@ -208,10 +210,12 @@ class dataset_comparison::member_values final : public values {
       : type_(type) {
     zarr::child_nodes children(folder, zarr::read_node(folder));
     for (const source_member& m : type.members) {
-      if (m.type.kind == source_kind::unsupported || m.type.size == 0) throw zarr::not_supported(m.type.name + " in sequences");
+      if (m.type.kind == source_kind::unsupported || m.type.size == 0)
+        throw zarr::not_supported(reason_code::unsupported_type, m.type.name + " in sequences");
       const std::vector<zarr::store_folder> matches = children.match(m.name);
       if (matches.empty()) throw zarr::store_error("member " + m.name + " of the values of sequences is not there");
-      if (matches.size() > 1) throw zarr::not_supported("several spellings of one name, " + m.name);
+      if (matches.size() > 1)
+        throw zarr::not_supported(reason_code::unsupported_feature, "several spellings of one name, " + m.name);
       members_.push_back(owner.make_values(v, m.type, matches[0]));
     }
     owner.add_rest(children);
@@ -240,7 +244,8 @@ std::unique_ptr<dataset_comparison::values> dataset_comparison::make_values(cons
   check_older(folder, v.member());
   if (type.kind == source_kind::sequence) return std::make_unique<sequence_values>(*this, v, type, folder, 0);
   if (zarr::kind_of(folder) == metadata::node_kind::group) {
-    if (type.kind != source_kind::compound) throw zarr::not_supported(type.name + " in a group of their own");
+    if (type.kind != source_kind::compound)
+      throw zarr::not_supported(reason_code::unsupported_type, type.name + " in a group of their own");
     return std::make_unique<member_values>(*this, v, type, folder);
   }
   return std::make_unique<fixed_values>(*this, v, type, folder);

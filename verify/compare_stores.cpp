@@ -52,7 +52,8 @@ struct part {
   std::size_t elements() const {
     std::uint64_t n = 1;
     for (const std::uint64_t extent : shape) {
-      if (__builtin_mul_overflow(n, extent, &n)) throw zarr::not_supported("chunks of more than 2^64 elements");
+      if (__builtin_mul_overflow(n, extent, &n))
+        throw zarr::not_supported(reason_code::too_large, "chunks of more than 2^64 elements");
     }
     return static_cast<std::size_t>(n);
   }
@@ -236,7 +237,7 @@ nodes_by_path nodes_of(const zarr::store_folder& root, comparison_progress& prog
     const auto [path, folder] = todo.back();
     todo.pop_back();
     progress.begin_object(path);
-    if (path.size() > longest_path) throw zarr::not_supported("a path of more than 4000 bytes");
+    if (path.size() > longest_path) throw zarr::not_supported(reason_code::too_large, "a path of more than 4000 bytes");
     json document;
     try {
       document = zarr::read_node(folder);
@@ -649,7 +650,8 @@ class stores_comparison {
     if (is_new) {
       array.for_each_object([&](const numbers& object, const zarr::store_entry&) {
         objects.push_back(object);
-        if (objects.size() > max_parts()) throw zarr::not_supported("more chunks than the memory can list");
+        if (objects.size() > max_parts())
+          throw zarr::not_supported(reason_code::too_large, "more chunks than the memory can list");
         return true;
       });
       std::sort(objects.begin(), objects.end(), [&](const numbers& x, const numbers& y) { return x[axis] < y[axis]; });
@@ -667,7 +669,8 @@ class stores_comparison {
   static void require_countable(const numbers& grid) {
     std::uint64_t total = 1;
     for (const std::uint64_t n : grid) {
-      if (__builtin_mul_overflow(total, n, &total)) throw zarr::not_supported("arrays of more than 2^64 chunks");
+      if (__builtin_mul_overflow(total, n, &total))
+        throw zarr::not_supported(reason_code::too_large, "arrays of more than 2^64 chunks");
     }
   }
 
@@ -692,7 +695,7 @@ class stores_comparison {
     if (parts.size() <= max_parts()) return;
     std::sort(parts.begin(), parts.end());
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-    if (parts.size() > max_parts() / 2) throw zarr::not_supported("more chunks than the memory can list");
+    if (parts.size() > max_parts() / 2) throw zarr::not_supported(reason_code::too_large, "more chunks than the memory can list");
   }
 
   static void compare_part(const zarr::zarr_array& a, const part_chunks& chunks_of_a, const zarr::zarr_array& b,

@@ -39,7 +39,7 @@ std::vector<hsize_t> selected_corners(hid_t space) {
   const hssize_t count = is_points ? H5Sget_select_elem_npoints(space) : H5Sget_select_hyper_nblocks(space);
   if (count < 0) throw source_error("cannot read the selection of a reference: " + hdf5_reason());
   const auto n = static_cast<hsize_t>(count);
-  if (n > max_selection_blocks) throw zarr::not_supported("references to more than 1048576 blocks");
+  if (n > max_selection_blocks) throw zarr::not_supported(reason_code::too_large, "references to more than 1048576 blocks");
   std::vector<hsize_t> corners((is_points ? 1 : 2) * static_cast<std::size_t>(rank) * n + 1);
   corners.back() = static_cast<hsize_t>(kind);
   if (n > 0)
@@ -172,7 +172,8 @@ likeness element_comparison::compare_targets(const target& first, const target& 
         if (pairs_.is_pair(first.address, second.address)) return likeness::equal;
         break;
       case state_type::unlisted:
-        if (first.text.empty() && second.text.empty()) throw zarr::not_supported("references to objects that no path leads to");
+        if (first.text.empty() && second.text.empty())
+          throw zarr::not_supported(reason_code::unsupported_feature, "references to objects that no path leads to");
         if (first.text == second.text) return likeness::equal;
     }
   }

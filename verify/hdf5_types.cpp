@@ -165,7 +165,7 @@ element_form compound_form(hid_t type, unsigned depth, std::size_t size) {
 std::string in_both(const std::string& first, const std::string& second) { return first + ", in the second file " + second; }
 
 std::string datatype_difference(hid_t first, hid_t second, unsigned depth) {
-  if (depth > max_depth) throw zarr::not_supported("types nested more than 32 deep");
+  if (depth > max_depth) throw zarr::not_supported(reason_code::unsupported_feature, "types nested more than 32 deep");
   const H5T_class_t kind = H5Tget_class(first);
   const std::string name = describe(first).name, other = describe(second).name;
   if (kind != H5Tget_class(second) || (kind != H5T_ENUM && name != other)) return in_both("it is " + name, other);
@@ -216,7 +216,7 @@ bool element_form::has_references() const {
 
 element_form form_of(hid_t type, unsigned depth) {
   using kind_type = element_form::kind_type;
-  if (depth > max_depth) throw zarr::not_supported("types nested more than 32 deep");
+  if (depth > max_depth) throw zarr::not_supported(reason_code::unsupported_feature, "types nested more than 32 deep");
   element_form form;
   const std::size_t size = H5Tget_size(type);
   if (size == 0) throw source_error("cannot read the size of a datatype: " + hdf5_reason());
@@ -225,7 +225,8 @@ element_form form_of(hid_t type, unsigned depth) {
     case H5T_ARRAY: {
       form.kind = kind_type::array;
       for (const hsize_t extent : array_extent(type)) {
-        if (__builtin_mul_overflow(form.count, extent, &form.count)) throw zarr::not_supported("array types of impossible size");
+        if (__builtin_mul_overflow(form.count, extent, &form.count))
+          throw zarr::not_supported(reason_code::too_large, "array types of impossible size");
       }
       form.parts.push_back(base_form(type, depth));
       std::size_t bytes = 0;
@@ -240,7 +241,7 @@ element_form form_of(hid_t type, unsigned depth) {
     case H5T_REFERENCE:
       if (H5Tequal(type, H5T_STD_REF_OBJ) > 0) form.kind = kind_type::object;
       else if (H5Tequal(type, H5T_STD_REF_DSETREG) > 0) form.kind = kind_type::region;
-      else throw zarr::not_supported("references of the kind introduced by HDF5 1.12");
+      else throw zarr::not_supported(reason_code::unsupported_feature, "references of the kind introduced by HDF5 1.12");
       break;
     case H5T_STRING:
       if (H5Tis_variable_str(type) > 0) form.kind = kind_type::variable_text;

@@ -383,8 +383,8 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
   if (variable_ && variable_->exceeded()) {
     H5Eclear2(H5E_DEFAULT);
     variable_.reset();  // the caller may read less
-    throw zarr::not_supported("strings or sequences of more than " + text::format_bytes(max_bytes_) +
-                              " in a block of the source");
+    throw zarr::not_supported(reason_code::too_large, "strings or sequences of more than " + text::format_bytes(max_bytes_) +
+                                                          " in a block of the source");
   }
   check(status, "H5Dread failed");
 }
@@ -392,7 +392,7 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
 void source_values::read_attribute(hid_t attribute, hid_t file_type, std::uint64_t elements) {
   reclaim();
   if (elements > max_attribute_bytes / std::max<std::size_t>(type_.size, 1))
-    throw zarr::not_supported("attributes of more than 256 MiB");
+    throw zarr::not_supported(reason_code::too_large, "attributes of more than 256 MiB");
   data_.assign(static_cast<std::size_t>(elements) * type_.size, std::byte{0});
   if (elements == 0) return;
   if (type_.has_variable_parts()) {

@@ -387,7 +387,7 @@ void tree_comparison::compare_dataset(haddr_t address, const std::string& path, 
       f.outcome = verdict::unreadable;
       f.reason = "cannot be read: " + (external_data.obstacle.empty()
                                            ? "one of its sources must not be read: " + external_data.refusal_reason
-                                           : external_data.obstacle);
+                                           : external_data.obstacle.sentence);
       return add(std::move(f));
     }
   } catch (const hdf5::failure& e) {

@@ -86,12 +86,13 @@ variable_part parse_part(const text::json& fields) {
 std::string to_bytes(const file_metadata& file) {
   text::json state, remarks = text::json::array(), parts = text::json::array();
   if (const auto& s = file.state) state = text::json::array({s->regular, s->size, s->seconds, s->nanoseconds, s->etag});
+  text::json reason;
+  if (file.reason) reason = text::json::array({to_string(file.reason->code), file.reason->sentence});
   for (const file_note& r : file.notes) remarks.push_back(text::json::array({r.text, r.object, r.is_omitted, r.is_minor}));
   for (const variable_part& p : file.parts) parts.push_back(serialize(p));
   std::string bytes;
-  text::json::to_cbor(text::json::array({std::move(state), file.reason ? text::json(*file.reason) : text::json(), file.is_fatal,
-                                         std::move(remarks), std::move(parts)}),
-                      bytes);
+  text::json::to_cbor(
+      text::json::array({std::move(state), std::move(reason), file.is_fatal, std::move(remarks), std::move(parts)}), bytes);
   return bytes;
 }
 
@@ -99,7 +100,9 @@ file_metadata from_bytes(std::string_view bytes) {
   const text::json fields = text::json::from_cbor(bytes.begin(), bytes.end());
   file_metadata file;
   if (const text::json& s = fields.at(0); !s.is_null()) file.state = io::file_state{s.at(0), s.at(1), s.at(2), s.at(3), s.at(4)};
-  if (!fields.at(1).is_null()) file.reason = fields.at(1).get<std::string>();
+  if (const text::json& r = fields.at(1); !r.is_null())
+    file.reason =
+        text::coded_reason{text::parse_reason_code(r.at(0).get<std::string>()).value_or(reason_code::unreadable), r.at(1)};
   file.is_fatal = fields.at(2);
   for (const text::json& r : fields.at(3)) file.notes.push_back({r.at(0), r.at(1), r.at(2), r.at(3)});
   for (const text::json& p : fields.at(4)) file.parts.push_back(parse_part(p));

@@ -6,6 +6,7 @@
 #define ZARRBITS_CONVERT_CONCAT_FILE_METADATA_HPP
 
 #include "convert/concat/variable.hpp"
+#include "text/coded_reason.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -37,9 +38,9 @@ struct file_note {
 };
 
 struct file_metadata {
-  std::optional<io::file_state> state;  // empty: it could not be opened
-  std::optional<std::string> reason;    // why it cannot be joined
-  bool is_fatal = false;                // ... and no file can
+  std::optional<io::file_state> state;       // empty: it could not be opened
+  std::optional<text::coded_reason> reason;  // why it cannot be joined
+  bool is_fatal = false;                     // ... and no file can
   std::vector<file_note> notes;
   std::vector<variable_part> parts;
 };

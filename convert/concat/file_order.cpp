@@ -25,7 +25,8 @@ long double first_value_of_file(const std::string& source, const std::string& di
       const cf_encoding terms = read_cf_encoding(data.dataset);
       if (data.dims.size() != 1 || terms.kind.size == 0) return;
       if (const std::string factor = unreadable_packing_attribute(terms); !factor.empty())
-        throw hdf5::unsupported_dataset("its \"" + factor + "\" is not a single number that can be read exactly");
+        throw hdf5::unsupported_dataset(reason_code::unsupported_type,
+                                        "its \"" + factor + "\" is not a single number that can be read exactly");
       constexpr std::uint64_t block_length = 4096;
       for (std::uint64_t first = 0; first < data.dims[0] && !value; first += block_length) {
         const std::uint64_t count = std::min(block_length, data.dims[0] - first);
@@ -39,7 +40,7 @@ long double first_value_of_file(const std::string& source, const std::string& di
       }
     });
     if (reason)
-      throw zarrbits::error(errc::damaged_source, "\"" + o.path + "\" of \"" + source + "\" cannot be read: " + *reason,
+      throw zarrbits::error(errc::damaged_source, "\"" + o.path + "\" of \"" + source + "\" cannot be read: " + reason->sentence,
                             {source, o.path});
   }
   if (!value) {

@@ -92,10 +92,10 @@ file_metadata file_reader::read(std::size_t k) {
   try {
     result.reason = hdf5::skip_reason([&] { read_file(k, result); });
   } catch (const unjoinable& e) {
-    result.reason = e.what();
+    result.reason = text::coded_reason{reason_code::not_joinable, e.what()};
     result.is_fatal = true;
   } catch (const zarrbits::error& e) {
-    result.reason = e.what();
+    result.reason = text::coded_reason{text::reason_code_of(e.kind()), e.what()};
   }
   return result;
 }

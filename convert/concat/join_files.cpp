@@ -70,13 +70,14 @@ class joiner {
       if (k > 0) metadata = child_readers.take(k);
       if (!metadata) metadata = local_reader.read(k);
       note_state(split_source(names_[k]).file, metadata->state.value_or(io::file_state{}));
-      if (metadata->is_fatal) throw unjoinable(*metadata->reason);
+      if (metadata->is_fatal) throw unjoinable(metadata->reason->sentence);
       if (!metadata->reason) {
         add(k, *metadata, note);
       } else {
-        if (++count <= max_named_files) damaged += (count > 1 ? "; \"" : "\"") + names_[k] + "\": " + *metadata->reason;
+        if (++count <= max_named_files) damaged += (count > 1 ? "; \"" : "\"") + names_[k] + "\": " + metadata->reason->sentence;
         note.left_out = true;
-        note.notes = {*metadata->reason};
+        note.code = metadata->reason->code;
+        note.notes = {metadata->reason->sentence};
       }
       store_.sources.push_back(std::move(note));
     }
@@ -284,6 +285,7 @@ void add_sources(text::json& report, const std::vector<joined_source>& sources) 
                     {"count", s.count},
                     {"left_out", s.left_out},
                     {"notes", std::move(notes)}});
+    if (s.left_out) list.back()["code"] = to_string(s.code);
   }
   report["sources"] = std::move(list);
 }

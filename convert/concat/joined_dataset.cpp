@@ -228,7 +228,8 @@ void joined_dataset::read_values(hid_t memory, std::size_t size, const array::ex
     corner[axis] += from - first[axis];
     const std::shared_ptr<const hdf5::source_dataset> one = parts_.files->dataset(part.file, part.address);
     if (!one->dependencies->obstacle.empty())
-      throw hdf5::unsupported_dataset("of \"" + parts_.files->list()[part.file].name + "\", " + one->dependencies->obstacle);
+      throw hdf5::unsupported_dataset(one->dependencies->obstacle.code, "of \"" + parts_.files->list()[part.file].name + "\", " +
+                                                                            one->dependencies->obstacle.sentence);
     const auto put = [&](const compressors::buffer& block) {
       const array::box place{corner, n};
       array::copy_elements(block, place, out, {array::extents(extent.size(), 0), extent}, place, size);

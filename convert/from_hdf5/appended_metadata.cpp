@@ -111,7 +111,7 @@ class appended_metadata_writer {
       if (!result.skipped.empty()) throw hdf5::unsupported_dataset(result.skipped);
       for (const array_result& a : result.arrays) result_.chunk_bytes += a.store_bytes;
       if (plan->parts().size() != 1 || plan->parts()[0].kind != dataset_part::kind_type::array)
-        throw hdf5::unsupported_dataset("it is not a single array");
+        throw hdf5::unsupported_dataset(reason_code::unsupported_feature, "it is not a single array");
       write_dataset_metadata(*plan, out_, dimensions_, text::json::object(), result, e);  // only for the report: what it writes
                                                                                           // is replaced
       if (e.chunks.absent > 0) list_absent(*plan);
@@ -119,8 +119,8 @@ class appended_metadata_writer {
     });
     if (skip_reason) {
       throw zarrbits::error(errc::unsupported,
-                            "dataset \"" + o.path + "\" cannot be appended to \"" + store_.name() + "\": " + *skip_reason +
-                                "; the store is as before",
+                            "dataset \"" + o.path + "\" cannot be appended to \"" + store_.name() +
+                                "\": " + skip_reason->sentence + "; the store is as before",
                             {store_.name(), o.path});
     }
     const std::size_t axis = o.joined->axis;

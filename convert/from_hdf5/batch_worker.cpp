@@ -169,7 +169,8 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
     return true;
   } catch (const hdf5::failure& e) {
     c.reason = e.what();
-    if (c.data.external) throw hdf5::unsupported_dataset("its external files cannot be read: " + c.reason);
+    if (c.data.external)
+      throw hdf5::unsupported_dataset(reason_code::missing_file, "its external files cannot be read: " + c.reason);
   } catch (const compressors::corrupt_chunk& e) {
     c.reason = e.what();
   }
@@ -243,8 +244,9 @@ compressors::buffer batch_worker::read_values(const chunk_transcoder& maker, con
     if (!alone) strings.one_of_many.unlock();
     if (!alone) strings.alone = std::unique_lock(strings_mutex_);
   }
-  throw hdf5::unsupported_dataset("the strings of chunk " + format_index(chunk_index) + " take more than " +
-                                  text::format_bytes(max_bytes) + ", a quarter of `memory`");
+  throw hdf5::unsupported_dataset(reason_code::too_large, "the strings of chunk " + format_index(chunk_index) +
+                                                              " take more than " + text::format_bytes(max_bytes) +
+                                                              ", a quarter of `memory`");
 }
 
 }  // namespace zarrbits::conversion

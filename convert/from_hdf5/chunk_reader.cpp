@@ -149,7 +149,8 @@ void chunk_reader::add_gaps(chunk_batch& next, const chunk_range& range, std::ui
   const chunk_transcoder maker(*next.plan);
   const array::extents counts = data.grid.counts();
   const auto require_few = [&](std::uint64_t chunks) {
-    if (chunks > max_chunks) throw hdf5::unsupported_dataset("it would take " + std::to_string(chunks) + " chunks");
+    if (chunks > max_chunks)
+      throw hdf5::unsupported_dataset(reason_code::too_large, "it would take " + std::to_string(chunks) + " chunks");
     next.plan->require_plausible_gaps(chunks);
   };
   const auto add = [&](const array::extents& chunk_index) {
@@ -197,7 +198,7 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
         throw hdf5::missing_filter(missing);
       }
       if (!data.skips_empty() && total > max_chunks)
-        throw hdf5::unsupported_dataset("it would take " + std::to_string(total) + " chunks");
+        throw hdf5::unsupported_dataset(reason_code::too_large, "it would take " + std::to_string(total) + " chunks");
       if (plan.chunk_origin() == array_plan::origin::range) address = data.contiguous_address();
     }
   }
@@ -211,7 +212,8 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
     if (data.is_in_store(chunk_index)) return true;
     if (plan.writes_gaps) visited_chunks.push_back(array::ravel(chunk_index, grid.counts()));
     if (++visited > max_chunks)
-      throw hdf5::unsupported_dataset("it would take more than " + std::to_string(max_chunks) + " chunks");
+      throw hdf5::unsupported_dataset(reason_code::too_large,
+                                      "it would take more than " + std::to_string(max_chunks) + " chunks");
     enter_shard(next, chunk_index);
     chunk_input chunk;
     chunk.index = chunk_index;

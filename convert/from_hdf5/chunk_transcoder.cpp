@@ -350,7 +350,8 @@ void chunk_transcoder::encode_text(encoded_chunk& chunk, const compressors::buff
                              : target.is_string() ? target.get<std::string>()
                                                   : text::strict_json_text(target);
     if ((regions += text.size()) > max_text_bytes)
-      throw hdf5::unsupported_dataset("the regions of a chunk take more than " + text::format_bytes(max_text_bytes) + " as text");
+      throw hdf5::unsupported_dataset(reason_code::too_large,
+                                      "the regions of a chunk take more than " + text::format_bytes(max_text_bytes) + " as text");
     strings.add(text);
   }
   chunk.bytes = strings.take();

@@ -35,7 +35,8 @@ void move_to_notes(text::json& attributes, const std::string& name) {
 void require_v2(const convert_options& options, const metadata::array_metadata& meta, bool gaps) {
   if (!options.target.is_v2_copy()) return;
   const std::string reason = metadata::v3_only_reason(meta, gaps, metadata::v2_use::copy);
-  if (!reason.empty()) throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `zarr_format` to 3");
+  if (!reason.empty())
+    throw hdf5::unsupported_dataset(reason_code::zarr_v3_only, "Zarr v2 cannot have it: " + reason + "; set `zarr_format` to 3");
 }
 
 // Whether the array goes on where the dataset has no chunk.
@@ -56,8 +57,9 @@ void note_only_v3(const convert_options& options, const metadata::array_metadata
   const std::string reason = metadata::v3_only_reason(meta, counts.absent + counts.lost > 0);
   if (reason.empty()) return;
   if (options.target.zarr_format == zarr_format::v2)
-    throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `zarr_format` to both or 3");
-  entry.reason += (entry.reason.empty() ? "only for readers of Zarr v3: " : "; only for readers of Zarr v3: ") + reason;
+    throw hdf5::unsupported_dataset(reason_code::zarr_v3_only,
+                                    "Zarr v2 cannot have it: " + reason + "; set `zarr_format` to both or 3");
+  text::add_reason(entry, reason_code::zarr_v3_only, "only for readers of Zarr v3: " + reason);
 }
 
 void write_null(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes) {
@@ -80,37 +82,41 @@ void write_array(const dataset_plan& dataset, std::size_t number, zarr::node_wri
     meta.dimension_names = part.view.is_complete ? dimensions.names(data.object, data.dataset, meta.shape, data.dims.size())
                                                  : dimensions.phony(group_of(part.store_path), meta.shape);
   }
-  const auto lossy = [&](const std::string& reason) {
+  const auto lossy = [&](reason_code code, const std::string& reason) {
     entry.lossy = true;
-    entry.reason = reason;
+    text::set_reason(entry, code, reason);
   };
-  if (!plan.loss.empty()) lossy(plan.loss);
+  if (!plan.loss.empty()) lossy(plan.loss.code, plan.loss.sentence);
   if (const auto missing = data.dependencies->missing; missing > 0) {
-    lossy(text::pluralize(missing, "source") + " of the virtual dataset cannot be found; their part reads as the fill value");
+    lossy(reason_code::missing_file,
+          text::pluralize(missing, "source") + " of the virtual dataset cannot be found; their part reads as the fill value");
   }
   if (const auto refused = data.dependencies->refused; refused > 0) {
-    lossy(text::pluralize(refused, "source") +
-          " of the virtual dataset must not be read, so that their part reads as the fill value: " +
-          data.dependencies->refusal_reason);
+    lossy(reason_code::refused_file,
+          text::pluralize(refused, "source") +
+              " of the virtual dataset must not be read, so that their part reads as the fill value: " +
+              data.dependencies->refusal_reason);
   }
-  if (result.rounded) lossy(rounding(plan.leaf));
-  if (result.dangling) lossy("a reference that points nowhere");
+  if (result.rounded) lossy(reason_code::rounded, rounding(plan.leaf));
+  if (result.dangling) lossy(reason_code::dangling_reference, "a reference that points nowhere");
   if (!result.lost_chunks.empty()) {
-    lossy(text::pluralize(result.counts.lost, "chunk") + " cannot be read: " + result.lost_chunks.begin()->second);
+    lossy(reason_code::lost_chunks,
+          text::pluralize(result.counts.lost, "chunk") + " cannot be read: " + result.lost_chunks.begin()->second);
     for (const auto& lost_chunk : result.lost_chunks) entry.lost_chunks.push_back(lost_chunk.first);
   }
   H5D_fill_time_t fill_time = H5D_FILL_TIME_IFSET;
   if (H5Pget_fill_time(data.dcpl, &fill_time) >= 0 && fill_time == H5D_FILL_TIME_NEVER && result.counts.absent > 0 &&
       entry.reason.empty()) {
-    entry.reason =
-        "HDF5 leaves elements that were never written undefined (fill time \"never\"); in the store they read as the fill value";
+    text::set_reason(
+        entry, reason_code::changed_form,
+        "HDF5 leaves elements that were never written undefined (fill time \"never\"); in the store they read as the fill value");
   }
-  if (!result.unpacked.empty() && entry.reason.empty()) entry.reason = result.unpacked;
+  if (!result.unpacked.empty() && entry.reason.empty()) text::set_reason(entry, reason_code::changed_form, result.unpacked);
   if (hdf5::is_int8_boolean(plan.leaf)) {
     // the data type says it, as xarray writes it to Zarr
     if (plan.assumed.bools_are_0_or_1) move_to_notes(meta.attributes, "dtype");
   } else if (!plan.assumed.bools_are_0_or_1) {
-    entry.reason = "booleans other than 0 and 1: stored as integers";
+    text::set_reason(entry, reason_code::changed_form, "booleans other than 0 and 1: stored as integers");
     if (!plan.leaf.names.empty()) meta.attributes[text::annotation_key]["enum"] = hdf5::enumeration_members(plan.leaf);
   }
   note_only_v3(dataset.options, meta, result.counts, entry);
@@ -200,7 +206,7 @@ void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out,
       entry.store_bytes += part_result.store_bytes;
       if (part_result.dangling) {
         entry.lossy = true;
-        entry.reason = "a reference that points nowhere";
+        text::set_reason(entry, reason_code::dangling_reference, "a reference that points nowhere");
       }
     }
     out.group(part.store_path, part_attributes);

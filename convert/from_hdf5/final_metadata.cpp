@@ -51,7 +51,7 @@ converted_object entry_for(const hdf5::source_object& o) {
 converted_object not_selected(converted_object e) {
   e.outcome = outcome::skipped;
   e.selected = false;
-  e.reason = "not selected";
+  text::set_reason(e, reason_code::not_selected, "not selected");
   return e;
 }
 
@@ -102,7 +102,7 @@ class metadata_writer {
       e.zarr_name = std::move(a.key);
       e.outcome = a.skipped ? outcome::skipped : outcome::mapped;
       e.lossy = a.lossy;
-      e.reason = std::move(a.reason);
+      text::set_reason(e, a.code, std::move(a.reason));
     }
     return user;
   }
@@ -126,7 +126,7 @@ class metadata_writer {
       if (index == 0) file_.require_unchanged();
       write_dataset_metadata(dataset, out_, dimensions_, user, result, e);
     });
-    if (skip_reason) skip(index, e, attributes, std::move(user), run_.worded(*skip_reason));
+    if (skip_reason) skip(index, e, attributes, std::move(user), {skip_reason->code, run_.worded(skip_reason->sentence)});
     source_.close(index);
     H5Eclear2(H5E_DEFAULT);
     report_.push_back(std::move(e));
@@ -136,30 +136,33 @@ class metadata_writer {
   // Removes what was written of it. Its attributes move to the parent group: an array without its values would read as fill
   // value.
   void skip(std::size_t index, converted_object& e, std::vector<converted_object>& attributes, text::json user,
-            const std::string& reason) {
+            const text::coded_reason& reason) {
     if (index == 0) {  // nothing would remain
-      throw zarrbits::error(errc::unsupported,
-                            "dataset \"" + e.path + "\" of \"" + options_.source.name + "\" cannot be converted: " + reason,
-                            {options_.source.name, e.path});
+      throw zarrbits::error(
+          errc::unsupported,
+          "dataset \"" + e.path + "\" of \"" + options_.source.name + "\" cannot be converted: " + reason.sentence,
+          {options_.source.name, e.path});
     }
     skipped_[index] = true;
     run_.out().remove(std::string_view(file_.objects()[index].store_path).substr(1));
     e.store_bytes = 0;
     e.chunks = {};
     e.outcome = outcome::skipped;
-    e.reason = reason;
+    text::set_reason(e, reason.code, reason.sentence);
     e.lossy = false;
     e.lost_chunks.clear();
     const hdf5::source_object& o = file_.objects()[index];
     const bool has_attributes = user.is_object() && !user.empty();
     if (has_attributes)
-      skipped_datasets_[o.parent].add(text::escape_name(o.link_name), {{"reason", reason}, {"attributes", std::move(user)}});
+      skipped_datasets_[o.parent].add(text::escape_name(o.link_name),
+                                      {{"reason", reason.sentence}, {"attributes", std::move(user)}});
     for (converted_object& a : attributes) {
       a.outcome = outcome::skipped;
       a.lossy = false;
       a.zarr_name.clear();
-      a.reason = has_attributes ? "its dataset is skipped; it is kept in the group above, under zarrbits.skipped"
-                                : "its dataset is skipped";
+      text::set_reason(a, reason_code::parent_skipped,
+                       has_attributes ? "its dataset is skipped; it is kept in the group above, under zarrbits.skipped"
+                                      : "its dataset is skipped");
     }
   }
 
@@ -184,7 +187,7 @@ class metadata_writer {
     } catch (const hdf5::failure& reason) {
       skipped_[index] = true;
       e.outcome = outcome::skipped;
-      e.reason = reason.what();
+      text::set_reason(e, reason.code, reason.what());
     }
     report_.push_back(std::move(e));
     append(report_, attributes);
@@ -195,8 +198,9 @@ class metadata_writer {
     const hdf5::source_object& o = file_.objects()[index];
     converted_object e = entry_for(o);
     e.outcome = outcome::mapped;
-    e.reason =
-        "a dimension without values: its name is with the arrays that have it, its length under zarrbits.dimensions of the group";
+    text::set_reason(e, reason_code::changed_form,
+                     "a dimension without values: its name is with the arrays that have it, its length under zarrbits.dimensions "
+                     "of the group");
     e.zarr_path.clear();
     std::vector<converted_object> attributes;
     text::json note = {{"length", o.overrides.shape.empty() ? 0 : o.overrides.shape[0]}};
@@ -208,7 +212,7 @@ class metadata_writer {
       if (!user.empty()) note["attributes"] = std::move(user);
     } catch (const hdf5::failure& reason) {
       e.lossy = true;
-      e.reason = std::string("its attributes cannot be read: ") + reason.what();
+      text::set_reason(e, reason.code, std::string("its attributes cannot be read: ") + reason.what());
     }
     dimensions_without_values_[o.parent].add(text::escape_name(o.link_name), std::move(note));
     report_.push_back(std::move(e));
@@ -225,11 +229,11 @@ class metadata_writer {
       user = attributes_of(o, file_.open(o), nullptr, attributes);
     } catch (const hdf5::failure& reason) {
       e.lossy = true;
-      e.reason = std::string("its attributes cannot be read: ") + reason.what();
+      text::set_reason(e, reason.code, std::string("its attributes cannot be read: ") + reason.what());
     }
     if (!o.listing_error.empty()) {
       e.lossy = true;
-      e.reason = "not everything in it can be listed: " + o.listing_error;
+      text::set_reason(e, o.listing_error.code, "not everything in it can be listed: " + o.listing_error.sentence);
     }
     text::json notes = text::json::object();
     text::object_builder recorded, names;
@@ -285,9 +289,10 @@ class metadata_writer {
     e.outcome = outcome::skipped;
     if (root.path != "/") {
       e.selected = false;
-      e.reason = "not selected";
+      text::set_reason(e, reason_code::not_selected, "not selected");
     } else if (size > max_bytes) {
-      e.reason = "its " + text::format_bytes(size) + " exceed the " + text::format_bytes(max_bytes) + " that are kept";
+      text::set_reason(e, reason_code::too_large,
+                       "its " + text::format_bytes(size) + " exceed the " + text::format_bytes(max_bytes) + " that are kept");
     } else {
       std::vector<std::byte> bytes(static_cast<std::size_t>(size));
       try {
@@ -322,7 +327,7 @@ class metadata_writer {
       note["target"] = link.target;
       note["value"] = {{"base64", link.detail}};
     } else {
-      e.reason = link.detail;
+      text::set_reason(e, link.code, link.detail);
       if (link.left_out) {
         e.outcome = outcome::skipped;
         return e;
@@ -330,14 +335,14 @@ class metadata_writer {
       e.lossy = true;  // the name is kept; nobody can open the target
       note["reason"] = run_.worded(link.detail);
     }
-    if (link.copied) e.reason = "its target is copied in its place";
+    if (link.copied) text::set_reason(e, reason_code::changed_form, "its target is copied in its place");
     if (!link.not_copied.empty()) {
-      e.reason = link.not_copied;
+      text::set_reason(e, link.code, link.not_copied);
       e.lossy = !link.is_cyclic;
     }
     if (!recorded.add(text::escape_name(link.name), std::move(note))) {  // only a damaged file has this
       e.outcome = outcome::skipped;
-      e.reason = "its group has another link of this name";
+      text::set_reason(e, reason_code::invalid_name, "its group has another link of this name");
     }
     return e;
   }

@@ -82,7 +82,7 @@ class dataset_work final : public object_work {
     if (reason) skip_reason_ = *reason;
   }
 
-  const std::string& skip_reason() const override { return skip_reason_; }
+  const text::coded_reason& skip_reason() const override { return skip_reason_; }
   std::uint64_t units() const override { return plan_ ? plan_->units() : 1; }
   chunk_range unit(std::uint64_t number) const override { return plan_ ? plan_->unit(number) : chunk_range(); }
   std::optional<std::uint64_t> unit_of(std::string_view coordinates) const override {
@@ -96,7 +96,7 @@ class dataset_work final : public object_work {
   hdf5_source& source_;
   std::size_t object_;
   std::shared_ptr<dataset_plan> plan_;
-  std::string skip_reason_;
+  text::coded_reason skip_reason_;
 };
 
 }  // namespace

@@ -119,14 +119,17 @@ void hdf5_source::plan(convert_plan& result, const plan_options& further) {
       dataset_plan& dataset = *planned;
       p.source_bytes = dataset.data.stored_bytes;
       if (const std::string reason = hdf5::unsupported_reason(dataset.data.type); !reason.empty())
-        throw hdf5::unsupported_dataset("its datatype is not supported: " + reason);
+        throw hdf5::unsupported_dataset(reason_code::unsupported_type, "its datatype is not supported: " + reason);
       dataset.prepare();
       if (!dataset.data.dependencies->missing_raw.empty() && array::product(dataset.data.dims) > 0)
-        throw hdf5::unsupported_dataset("its external file \"" + text::escape_name(dataset.data.dependencies->missing_raw) +
-                                        "\" cannot be opened");
+        throw hdf5::unsupported_dataset(
+            reason_code::missing_file,
+            "its external file \"" + text::escape_name(dataset.data.dependencies->missing_raw) + "\" cannot be opened");
       const std::string missing =
           dataset.data.layout == H5D_CHUNKED ? dataset.data.filters.unavailable_filters(dataset.data.type) : "";
-      if (!missing.empty()) throw hdf5::unsupported_dataset("it needs HDF5 filter " + missing + ", which is not installed");
+      if (!missing.empty())
+        throw hdf5::unsupported_dataset(reason_code::missing_filter,
+                                        "it needs HDF5 filter " + missing + ", which is not installed");
       require_representable(dataset.data, options_);
       conversion::describe(p, dataset, options_);
       if (options_.execution.warning) warn_of_chunks(o, dataset);
@@ -137,7 +140,8 @@ void hdf5_source::plan(convert_plan& result, const plan_options& further) {
     if (skip_reason) {
       p = {.path = o.path,
            .outcome = outcome::skipped,
-           .how = run_.worded(*skip_reason),
+           .how = run_.worded(skip_reason->sentence),
+           .code = skip_reason->code,
            .codecs = {},
            .source_bytes = p.source_bytes,
            .units = {}};

@@ -101,6 +101,7 @@ void add_lost_links(const hdf5::source_file& source, convert_plan& plan) {
     entry.path = path;
     entry.outcome = outcome::skipped;
     entry.how = link.kind == "broken" ? link.detail : link.not_copied;
+    entry.code = link.code;
     plan.datasets.push_back(std::move(entry));
   });
 }

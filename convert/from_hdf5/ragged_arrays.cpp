@@ -147,8 +147,8 @@ class text_appender final : public array_appender {
   void add_string(std::string text) {
     string_bytes_ += text.size() + sizeof text;
     if (string_bytes_ > context_.memory / 2)
-      throw hdf5::unsupported_dataset("its sequences of strings take more than " + text::format_bytes(context_.memory / 2) +
-                                      ", half of `memory`");
+      throw hdf5::unsupported_dataset(reason_code::too_large, "its sequences of strings take more than " +
+                                                                  text::format_bytes(context_.memory / 2) + ", half of `memory`");
     strings_.push_back(std::move(text));
   }
   void add(const std::byte* p) {
@@ -258,17 +258,21 @@ std::unique_ptr<value_appender> value_appender::make(const append_context& conte
   const bool array = leaf != &type;
   switch (leaf->kind) {
     case hdf5::type_class::sequence:
-      if (array) throw hdf5::unsupported_dataset("sequences of arrays of sequences are not supported");
+      if (array)
+        throw hdf5::unsupported_dataset(reason_code::unsupported_type, "sequences of arrays of sequences are not supported");
       return std::make_unique<sequence_appender>(context, type, store_path);
     case hdf5::type_class::text:
     case hdf5::type_class::object_reference:
     case hdf5::type_class::region_reference:
-      if (array) throw hdf5::unsupported_dataset("sequences of arrays of strings or references are not supported");
+      if (array)
+        throw hdf5::unsupported_dataset(reason_code::unsupported_type,
+                                        "sequences of arrays of strings or references are not supported");
       return std::make_unique<text_appender>(context, type, store_path);
     case hdf5::type_class::compound:
       if (hdf5::zarr_data_type(*leaf).is_null()) {
         if (array)
-          throw hdf5::unsupported_dataset("sequences of arrays of compounds that a Zarr struct cannot hold are not supported");
+          throw hdf5::unsupported_dataset(reason_code::unsupported_type,
+                                          "sequences of arrays of compounds that a Zarr struct cannot hold are not supported");
         return std::make_unique<members_appender>(context, type, store_path);
       }
       break;
@@ -300,8 +304,8 @@ void append_rows(const hdf5::chunk_source& data, const field_view& view, const a
   }
   const auto longer = std::find_if(count.begin(), count.end(), [](std::uint64_t n) { return n > 1; });
   if (longer == count.end())
-    throw hdf5::unsupported_dataset("the sequence at " + format_index(first) + " takes more than " +
-                                    text::format_bytes(max_bytes) + ", a quarter of `memory`");
+    throw hdf5::unsupported_dataset(reason_code::too_large, "the sequence at " + format_index(first) + " takes more than " +
+                                                                text::format_bytes(max_bytes) + ", a quarter of `memory`");
   const auto d = static_cast<std::size_t>(longer - count.begin());
   array::extents half = count, second = first;
   half[d] = count[d] / 2;

@@ -13,7 +13,7 @@ work_unit_state::work_unit_state(std::shared_ptr<const dataset_plan> plan, const
   wrong_.assign(parts, 0);
 }
 
-void work_unit_state::skip(const position& location, const std::string& reason) {
+void work_unit_state::skip(const position& location, const text::coded_reason& reason) {
   const std::lock_guard lock(mutex_);
   if (!skipped_ || location < skipped_->first) skipped_.emplace(location, reason);
   stop_ = true;

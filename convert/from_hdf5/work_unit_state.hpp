@@ -33,7 +33,7 @@ class work_unit_state {
 
   // The dataset cannot be converted: its other chunks are not needed. If there are several reasons, that of the first chunk is
   // reported.
-  void skip(const position& location, const std::string& reason);
+  void skip(const position& location, const text::coded_reason& reason);
   // Makes the part again, without this assumption.
   void drop_assumption(const position& location, const wrong_assumption& wrong);
   bool stopped() const { return stop_; }
@@ -62,7 +62,7 @@ class work_unit_state {
   std::vector<bool> to_do_;
   std::vector<char> wrong_;                                          // parts whose assumptions are wrong
   std::map<std::size_t, std::pair<position, std::string>> reasons_;  // said of a part: the first chunk that was found
-  std::optional<std::pair<position, std::string>> skipped_;
+  std::optional<std::pair<position, text::coded_reason>> skipped_;
   std::atomic<bool> stop_ = false;
   std::atomic<std::uint64_t> open_ = 0;
 };

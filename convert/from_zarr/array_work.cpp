@@ -33,20 +33,21 @@ array_work::array_work(converter& run, const source_node& node, std::size_t numb
   if (skip_reason_.empty()) list_chunks();
   if (skip_reason_.empty() && options_.target.zarr_format == zarr_format::v2) {
     if (const std::string reason = v3_only_reason(); !reason.empty())
-      skip_reason_ =
-          "Zarr v2 cannot have it: " + reason + "; set `zarr_format` to " + (options_.target.is_v2_copy() ? "3" : "both or 3");
+      skip_reason_ = {reason_code::zarr_v3_only, "Zarr v2 cannot have it: " + reason + "; set `zarr_format` to " +
+                                                     (options_.target.is_v2_copy() ? "3" : "both or 3")};
   }
 }
 
 void array_work::list_chunks() {
-  std::string problem;
+  text::coded_reason problem;
   skip_reason_ = zarr::reason_unreadable([&] {
     try {
       chunks_->list();
     } catch (const zarr::store_error& e) {
-      problem = "the chunks of \"" + node_.path + "\" in \"" + options_.source.name + "\" cannot be listed: " + e.what();
+      problem.code = e.reason;
+      problem.sentence = "the chunks of \"" + node_.path + "\" in \"" + options_.source.name + "\" cannot be listed: " + e.what();
       if (!options_.execution.keep_going)
-        throw error(errc::damaged_source, problem + "; leave such arrays out with `keep_going`",
+        throw error(errc::damaged_source, problem.sentence + "; leave such arrays out with `keep_going`",
                     {options_.source.name, node_.path});
     }
   });

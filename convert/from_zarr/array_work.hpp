@@ -30,7 +30,7 @@ class array_work final : public object_work {
   // zarrbits::error.
   array_work(converter& run, const source_node& node, std::size_t number);
 
-  const std::string& skip_reason() const override { return skip_reason_; }
+  const text::coded_reason& skip_reason() const override { return skip_reason_; }
   std::uint64_t units() const override;
   chunk_range unit(std::uint64_t number) const override;
   std::optional<std::uint64_t> unit_of(std::string_view coordinates) const override;
@@ -62,7 +62,7 @@ class array_work final : public object_work {
   std::unique_ptr<source_array> array_;
   std::unique_ptr<const zarr_array_plan> change_;
   std::unique_ptr<rechunker> chunks_;
-  std::string skip_reason_;
+  text::coded_reason skip_reason_;
   std::mutex mutex_;
 };
 

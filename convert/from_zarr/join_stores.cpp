@@ -191,7 +191,7 @@ std::vector<double> numbers_in(const source_array& array) {
 
 // The difference between two arrays that are not joined, as the end of a sentence; empty if they are equal.
 std::string difference(const source_node& a, const source_node& b) {
-  if (!b.unreadable.empty()) return "cannot be read in the other store: " + b.unreadable;
+  if (!b.unreadable.empty()) return "cannot be read in the other store: " + b.unreadable.sentence;
   if (a.is_array != b.is_array) return "is an array in one of them, and a group in the other";
   if (!a.is_array) return "";
   const source_array x = open_source_array(a), y = open_source_array(b);
@@ -256,9 +256,9 @@ class store_joiner {
           add(k, tree, source);
         }
       } catch (const zarr::store_error& e) {
-        leave_out(source, e.what(), damaged, damaged_count);
+        leave_out(source, {e.reason, e.what()}, damaged, damaged_count);
       } catch (const zarr::not_supported& e) {
-        leave_out(source, std::string("this reader does not support ") + e.what(), damaged, damaged_count);
+        leave_out(source, zarr::unsupported_node(e), damaged, damaged_count);
       }
       if (source.left_out) {
         sequences_ = sequences;
@@ -298,10 +298,11 @@ class store_joiner {
     std::vector<cf_encoding> encodings = {};  // of each part, empty for one that is missing
   };
 
-  void leave_out(joined_source& source, const std::string& reason, std::string& damaged, std::size_t& count) const {
-    if (++count <= max_named_stores) damaged += (count > 1 ? "; \"" : "\"") + source.file + "\": " + reason;
+  void leave_out(joined_source& source, const text::coded_reason& reason, std::string& damaged, std::size_t& count) const {
+    if (++count <= max_named_stores) damaged += (count > 1 ? "; \"" : "\"") + source.file + "\": " + reason.sentence;
     source.left_out = true;
-    source.notes = {reason};
+    source.code = reason.code;
+    source.notes = {reason.sentence};
   }
 
   std::optional<std::size_t> axis_of(const source_node& node) const {
@@ -356,7 +357,8 @@ class store_joiner {
     for (variable& v : variables_) {
       const auto entry = nodes.find(v.node->path);
       if (entry != nodes.end() && !entry->second->unreadable.empty())
-        throw zarr::store_error("\"" + v.node->path + "\": " + entry->second->unreadable);
+        throw zarr::store_error("\"" + v.node->path + "\": " + entry->second->unreadable.sentence, errc::damaged_store,
+                                entry->second->unreadable.code);
       if (entry == nodes.end() || !entry->second->is_array) {
         add_note(source, "it has no \"" + v.node->path + "\": its part reads as the fill value");
         continue;
@@ -421,7 +423,7 @@ class store_joiner {
                              "`allow_overlap` skips the check",
                          {names_[k], path});
       if (part.length > options_.execution.memory / 64)
-        throw zarr::not_supported("dimensions with more values than the memory can hold");
+        throw zarr::not_supported(reason_code::too_large, "dimensions with more values than the memory can hold");
       sequences_[v.dimension].check(path, names_[k], encoding, numbers_in(source_array(array)));
     }
     v.parts.push_back(std::move(part));
@@ -592,7 +594,7 @@ long double first_value(const std::string& name, const convert_options& options)
     const cf_encoding encoding = encoding_of(node, array, lender_of(node.path, lenders, nodes));
     if (array.shape().size() != 1 || encoding.kind.size == 0) continue;
     if (array.shape()[0] > options.execution.memory / 64)
-      throw zarr::not_supported("dimensions with more values than the memory can hold");
+      throw zarr::not_supported(reason_code::too_large, "dimensions with more values than the memory can hold");
     for (const double stored : numbers_in(source_array(array))) {
       if (const auto value = meaning(encoding, stored)) return *value;
     }

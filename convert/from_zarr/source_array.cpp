@@ -83,7 +83,7 @@ source_array::source_array(std::vector<part> parts, whole joined)
     const part& p = parts_[k];
     const bool is_last = k + 1 == parts_.size();
     if (__builtin_add_overflow(shape_[axis], p.length, &shape_[axis]) || shape_[axis] > INT64_MAX)
-      throw zarr::not_supported("joined arrays of more than 2^63 elements along a dimension");
+      throw zarr::not_supported(reason_code::too_large, "joined arrays of more than 2^63 elements along a dimension");
     const std::uint64_t end_of_chunks = is_last ? 0 : p.length % length;
     is_one_grid = is_one_grid && end_of_chunks == 0 &&
                   (!p.array || (p.array->grid(axis).is_regular() && p.array->chunk_shape()[axis] == length));
@@ -188,7 +188,7 @@ bool source_array::visit_objects(std::size_t number, const object_visitor& visit
     if (!divides_shards_) return goes_on = visit(in_whole(number, index, first_object_), object, number);
     constexpr std::size_t max_chunks = std::size_t{1} << 26;  // of a shard
     const auto chunks = array.list_chunks_of(index, max_chunks);
-    if (!chunks) throw zarr::not_supported("shards of more than 2^26 chunks");
+    if (!chunks) throw zarr::not_supported(reason_code::too_large, "shards of more than 2^26 chunks");
     zarr::store_entry share = object;
     for (std::size_t i = 0; goes_on && i < chunks->size(); ++i) {
       share.size = object.size / chunks->size() + (i == 0 ? object.size % chunks->size() : 0);

@@ -7,6 +7,7 @@
 #include "text/coordinates.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
+#include "zarr/read/unreadable_node.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <algorithm>
@@ -36,9 +37,9 @@ source_node read_or_skip(const store_folder& folder, const std::string& path, bo
     return read_one(folder, path, consolidated);
   } catch (const store_error& e) {
     if (e.code != errc::damaged_store) throw;
-    skipped.unreadable = std::string("its metadata cannot be used: ") + e.what();
+    skipped.unreadable = zarr::unusable_metadata(e.reason, e);
   } catch (const zarr::not_supported& e) {
-    skipped.unreadable = std::string("this reader does not support ") + e.what();
+    skipped.unreadable = zarr::unsupported_node(e);
   }
   return skipped;
 }

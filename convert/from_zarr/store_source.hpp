@@ -28,8 +28,8 @@ struct source_node {
   bool is_array = false;
   text::json document = {};  // its zarr.json, without consolidated metadata
   std::vector<detail::attribute_remark> remarks = {};
-  std::string unreadable = {};  // why it is not converted, and nothing below it
-  bool selected = true;         // false: it was not selected, and nothing below it
+  text::coded_reason unreadable = {};  // why it is not converted, and nothing below it
+  bool selected = true;                // false: it was not selected, and nothing below it
   std::size_t parent = 0;
   std::shared_ptr<const joined_array> joined = {};  // null: it is the array of one store
 };

@@ -218,12 +218,12 @@ void require_sane(const zarr_array_plan& change) {
   for (std::size_t d = 0; d < change.chunk.size(); ++d) {
     in_shard = array::saturating_mul(in_shard, change.per_shard[d]);
     if (array::saturating_mul(change.chunk[d], change.per_shard[d]) > longest)
-      throw zarr::not_supported("chunks or shards of more than 2^62 elements along a dimension");
+      throw zarr::not_supported(reason_code::too_large, "chunks or shards of more than 2^62 elements along a dimension");
     if (change.strategy == zarr_strategy::rechunk && change.shape[d] > longest)
-      throw zarr::not_supported("other chunks of an array of more than 2^62 elements along a dimension");
+      throw zarr::not_supported(reason_code::too_large, "other chunks of an array of more than 2^62 elements along a dimension");
   }
   if (in_shard > max_per_shard && change.strategy != zarr_strategy::copy)
-    throw zarr::not_supported("shards of more than 2^26 chunks");
+    throw zarr::not_supported(reason_code::too_large, "shards of more than 2^26 chunks");
 }
 
 }  // namespace

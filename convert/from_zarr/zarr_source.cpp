@@ -157,13 +157,13 @@ converted_object zarr_source::write_node(std::size_t node) {
   entry.selected = n.selected;
   if (!n.selected) {
     entry.outcome = outcome::skipped;
-    entry.reason = "not selected";
+    text::set_reason(entry, reason_code::not_selected, "not selected");
     return entry;
   }
   if (!n.unreadable.empty()) {
     entry.kind = object_kind::dataset;
     entry.outcome = outcome::skipped;
-    entry.reason = run_.worded(n.unreadable);
+    text::set_reason(entry, n.unreadable.code, run_.worded(n.unreadable.sentence));
     return entry;
   }
   const text::json* document = &n.document;
@@ -173,7 +173,8 @@ converted_object zarr_source::write_node(std::size_t node) {
     work_unit_result merged = run_.take_result(node);
     if (!merged.skipped.empty() || !work.skip_reason().empty()) {
       entry.outcome = outcome::skipped;
-      entry.reason = run_.worded(work.skip_reason().empty() ? merged.skipped : work.skip_reason());
+      const text::coded_reason& reason = work.skip_reason().empty() ? merged.skipped : work.skip_reason();
+      text::set_reason(entry, reason.code, run_.worded(reason.sentence));
       return entry;
     }
     const array_result result = merged.arrays.empty() ? array_result() : std::move(merged.arrays[0]);
@@ -181,7 +182,7 @@ converted_object zarr_source::write_node(std::size_t node) {
     if (!result.assumed.bits_suffice && work.change().packs_if_it_fits) {
       plain = plan_zarr_array(work.array(), n.document, n.path, options_, false);
       document = &plain->document;
-      entry.reason = "stored as bytes: " + result.unpacked;
+      text::set_reason(entry, reason_code::changed_form, "stored as bytes: " + result.unpacked);
     }
     entry.outcome = result.worst;
     entry.chunks = result.counts;
@@ -191,10 +192,11 @@ converted_object zarr_source::write_node(std::size_t node) {
     entry.lossy = !result.lost_chunks.empty();
     for (const auto& lost_chunk : result.lost_chunks) entry.lost_chunks.push_back(lost_chunk.first);
     if (entry.lossy)
-      entry.reason = text::pluralize(result.lost_chunks.size(), "chunk") +
-                     " cannot be read: " + run_.worded(result.lost_chunks.begin()->second);
+      text::set_reason(entry, reason_code::lost_chunks,
+                       text::pluralize(result.lost_chunks.size(), "chunk") +
+                           " cannot be read: " + run_.worded(result.lost_chunks.begin()->second));
     if (const std::string reason = work.v3_only_reason(); !reason.empty())
-      entry.reason += (entry.reason.empty() ? "only for readers of Zarr v3: " : "; only for readers of Zarr v3: ") + reason;
+      text::add_reason(entry, reason_code::zarr_v3_only, "only for readers of Zarr v3: " + reason);
   } else {
     entry.outcome = outcome::raw;
   }
@@ -213,7 +215,7 @@ std::vector<converted_object> zarr_source::write_metadata() {
       entry.kind = object_kind::attribute;
       entry.attribute = text::escape_name(r.attribute);
       entry.outcome = r.left_out ? outcome::skipped : outcome::mapped;
-      entry.reason = r.reason;
+      text::set_reason(entry, r.code, r.reason);
     }
   }
   return objects;
@@ -265,10 +267,11 @@ planned_dataset zarr_source::planned(std::size_t node) {
   planned_dataset p;
   p.path = n.path;
   const std::shared_ptr<array_work> work = n.unreadable.empty() ? array(node) : nullptr;
-  const std::string& skip_reason = work ? work->skip_reason() : n.unreadable;
+  const text::coded_reason& skip_reason = work ? work->skip_reason() : n.unreadable;
   if (!skip_reason.empty()) {
     p.outcome = outcome::skipped;
-    p.how = run_.worded(skip_reason);
+    p.how = run_.worded(skip_reason.sentence);
+    p.code = skip_reason.code;
     return p;
   }
   work->warn_of_chunks();

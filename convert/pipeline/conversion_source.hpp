@@ -36,7 +36,7 @@ class object_work {
   virtual ~object_work() = default;
 
   // Why the object is not converted; empty if it is. It then has one unit, without chunks.
-  virtual const std::string& skip_reason() const = 0;
+  virtual const text::coded_reason& skip_reason() const = 0;
   virtual std::uint64_t units() const = 0;
   virtual chunk_range unit(std::uint64_t number) const = 0;
   // The unit of the chunk or shard whose key ends in this, "3/0". Empty if absent, and if one chunk may change how all are made.

@@ -58,6 +58,12 @@ array_result array_result_from(const text::json& j) {
   return r;
 }
 
+reason_code skip_code(const text::json& name) {
+  const std::optional<reason_code> code = text::parse_reason_code(name.get_ref<const std::string&>());
+  if (!code || *code == reason_code::none) throw std::runtime_error("not the code of a reason");
+  return *code;
+}
+
 text::json to_json(const derived_array& m) {
   text::json j = {{"path", m.store_path}};
   if (m.meta) {
@@ -125,7 +131,8 @@ work_unit_result take_units(std::map<work_unit_id, work_unit_result>& results, s
 std::string journal_line(const work_unit_id& id, const work_unit_result& result) {
   text::json j = {{"dataset", id.dataset}, {"unit", id.number}};
   if (!result.skipped.empty()) {
-    j["skipped"] = text::escape_invalid_utf8(result.skipped);
+    j["skipped"] = text::escape_invalid_utf8(result.skipped.sentence);
+    j["code"] = to_string(result.skipped.code);
   } else {
     j["arrays"] = text::json::array();
     for (const array_result& r : result.arrays) j["arrays"].push_back(to_json(r));
@@ -143,7 +150,7 @@ std::optional<std::pair<work_unit_id, work_unit_result>> parse_journal_line(std:
     work_unit_id id{static_cast<std::size_t>(number(j.at("dataset"))), number(j.at("unit"))};
     work_unit_result r;
     if (j.contains("skipped")) {
-      r.skipped = j.at("skipped").get<std::string>();
+      r.skipped = {skip_code(j.at("code")), j.at("skipped").get<std::string>()};
     } else {
       for (const text::json& a : j.at("arrays")) r.arrays.push_back(array_result_from(a));
       for (const text::json& m : j.at("made")) r.derived_arrays.push_back(derived_array_from(m));

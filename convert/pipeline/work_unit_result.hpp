@@ -7,6 +7,7 @@
 #define ZARRBITS_CONVERT_PIPELINE_WORK_UNIT_RESULT_HPP
 
 #include "metadata/array_metadata.hpp"
+#include "text/coded_reason.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -71,7 +72,7 @@ struct derived_array {
 struct work_unit_result {
   std::vector<array_result> arrays;  // one for each part of the dataset
   std::vector<derived_array> derived_arrays;
-  std::string skipped;  // why the dataset cannot be converted; the rest is then meaningless
+  text::coded_reason skipped;  // why the dataset cannot be converted; the rest is then meaningless
 
   void add(work_unit_result&& other);
 };

@@ -90,7 +90,8 @@ array_plan::array_plan(const hdf5::chunk_source& d, const field_view& v, const c
   else if (!assumed.bools_are_0_or_1) meta.data_type = leaf.is_signed ? "int8" : "uint8";
   else meta.data_type = hdf5::zarr_data_type(leaf);
   if (data.grid.chunk_elements() > max_chunk_bytes / std::max<std::size_t>(1, view.size)) {
-    throw hdf5::unsupported_dataset("its chunks have more than " + text::format_bytes(max_chunk_bytes) + " each");
+    throw hdf5::unsupported_dataset(reason_code::too_large,
+                                    "its chunks have more than " + text::format_bytes(max_chunk_bytes) + " each");
   }
   checksum = in_store ? ends_with_crc32c(in_store->codecs) : options.encoding.checksum != zarrbits::checksum::none;
   native = data.filters;
@@ -105,7 +106,8 @@ array_plan::array_plan(const hdf5::chunk_source& d, const field_view& v, const c
   if (in_store) match_existing_array();
   if (!options.target.is_v2_copy()) return;
   const std::string reason = metadata::v3_only_reason(stored_metadata(), false, metadata::v2_use::copy);
-  if (!reason.empty()) throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `zarr_format` to 3");
+  if (!reason.empty())
+    throw hdf5::unsupported_dataset(reason_code::zarr_v3_only, "Zarr v2 cannot have it: " + reason + "; set `zarr_format` to 3");
 }
 
 void array_plan::choose_shape() {
@@ -137,7 +139,7 @@ void array_plan::choose_fill() {
   H5Pfill_value_defined(data.dcpl, &status);
   if (status == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(data.dcpl, view.memory, fill.data()) < 0) {
     std::fill(fill.begin(), fill.end(), std::byte{0});
-    loss = "the fill value cannot be read: " + hdf5::last_error();
+    loss = {reason_code::unreadable, "the fill value cannot be read: " + hdf5::last_error()};
   }
   H5Eclear2(H5E_DEFAULT);
   const std::size_t n = static_cast<std::size_t>(view.per_element());
@@ -155,7 +157,7 @@ void array_plan::choose_fill() {
       const bool object = leaf.kind == hdf5::type_class::object_reference;
       hdf5::file_references references(data.file, data.dataset);
       const text::json target = object ? references.object(fill.data()) : references.region(fill.data());
-      if (target.is_null()) loss = "the fill value is a reference that points nowhere";
+      if (target.is_null()) loss = {reason_code::dangling_reference, "the fill value is a reference that points nowhere"};
       else value = target.is_string() ? target.get<std::string>() : text::strict_json_text(target);
     }
     if (!text::is_utf8(value)) assumed.text_is_utf8 = false;
@@ -218,9 +220,10 @@ void array_plan::require_plausible_gaps(std::uint64_t chunks) const {
   if (plain <= data.file.largest_expansion() || plain / max_ratio <= std::max(data.stored_bytes, data.bytes->state().size))
     return;
   throw hdf5::unsupported_dataset(
+      reason_code::too_large,
       "Zarr v2 cannot have its fill value, and chunks that were never written would become " + text::format_bytes(plain) +
-      ", more than 1,000 times as much as the file, and more than `memory` allows; set `zarr_format` to " +
-      "3, or `allow_expansion` if the file can be trusted");
+          ", more than 1,000 times as much as the file, and more than `memory` allows; set `zarr_format` to " +
+          "3, or `allow_expansion` if the file can be trusted");
 }
 
 void array_plan::choose_strategy(const convert_options& options) {
@@ -408,8 +411,9 @@ void array_plan::choose_codecs() {
 void array_plan::match_existing_array() {
   const append::existing_array& existing = *in_store;
   const auto refuse = [](const std::string& property, const text::json& stored, const text::json& planned) {
-    throw hdf5::unsupported_dataset("in the store its " + property + " is " + text::strict_json_text(stored) +
-                                    ", and of these files it would be " + text::strict_json_text(planned));
+    throw hdf5::unsupported_dataset(reason_code::not_joinable,
+                                    "in the store its " + property + " is " + text::strict_json_text(stored) +
+                                        ", and of these files it would be " + text::strict_json_text(planned));
   };
   std::vector<std::uint64_t> shape = meta.shape;
   const std::size_t axis = data.growing_axis().value();
@@ -420,6 +424,7 @@ void array_plan::match_existing_array() {
   if (chunk != existing.chunk) refuse("chunk shape", text::json(existing.chunk), text::json(chunk));
   if (meta.data_type != existing.data_type && characters && existing.data_type == "string")
     throw hdf5::unsupported_dataset(
+        reason_code::not_joinable,
         "the store was made with another convention, such as none, and these files are netCDF: its characters "
         "are strings in the store; make it again from all files, with `concat` and `convention`");
   if (meta.data_type != existing.data_type) refuse("data type", existing.data_type, meta.data_type);

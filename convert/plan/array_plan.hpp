@@ -86,7 +86,7 @@ struct array_plan {
   bool packed_if_it_fits = false;  // its parameters come from an option for all datasets
   bool undoable = false;           // our code can undo the filters
   bool as_stored = false;          // the values in the store are the bytes that HDF5's first filter got
-  std::string loss;                // loss by the plan itself: why the fill value differs from the source's
+  text::coded_reason loss;         // loss by the plan itself: why the fill value differs from the source's
 
   // Where the chunks come from: each from the source's own chunks, from one range of the file that has all values (if the source
   // can tell where it is), or from values that libhdf5 reads.

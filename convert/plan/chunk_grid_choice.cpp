@@ -116,6 +116,7 @@ void choose_append_grid(hdf5::chunk_source& data, const append::existing_array& 
     if (rectilinear && keeps_more(data, *rectilinear, grid)) {
       if (array::product(existing.per_shard) > 1)
         throw hdf5::unsupported_dataset(
+            reason_code::unsupported_feature,
             "the store has it in shards, whose chunks all have one shape, and so no rectilinear grid; leave out `grid`");
       grid = std::move(*rectilinear);
     }
@@ -172,7 +173,7 @@ void choose_grid(hdf5::chunk_source& data, const convert_options& options) {
     return choose_append_grid(data, *existing, options.encoding.grid);
   grid.chunk = data.chunk_shape();
   for (const std::uint64_t c : grid.chunk) {
-    if (c == 0) throw hdf5::unsupported_dataset("a chunk length is 0");
+    if (c == 0) throw hdf5::unsupported_dataset(reason_code::damaged, "a chunk length is 0");
   }
   if (grid.chunk.empty()) {
     const std::size_t element =

@@ -103,7 +103,7 @@ text::json dataset_plan::own_attributes() const {
 void dataset_plan::prepare() {
   if (std::exchange(prepared_, true)) return;
   if (const std::string reason = hdf5::unsupported_reason(data.type); !reason.empty())
-    throw hdf5::unsupported_dataset("its datatype is not supported: " + reason);
+    throw hdf5::unsupported_dataset(reason_code::unsupported_type, "its datatype is not supported: " + reason);
   if (!data.dependencies->obstacle.empty()) throw hdf5::unsupported_dataset(data.dependencies->obstacle);
   if (data.null) return;
   choose_grid(*source_, options);

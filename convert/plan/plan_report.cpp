@@ -28,7 +28,7 @@ void add_other_files(nlohmann::ordered_json& report, const std::vector<std::stri
   if (!read.empty()) report["other_files"] = read;
   if (refused.empty()) return;
   auto& list = report["refused_files"] = nlohmann::ordered_json::array();
-  for (const auto& r : refused) list.push_back({{"file", r.file}, {"reason", r.reason}});
+  for (const auto& r : refused) list.push_back({{"file", r.file}, {"code", to_string(r.code)}, {"reason", r.reason}});
 }
 
 namespace {
@@ -180,13 +180,13 @@ std::string convert_plan::json() const {
   for (const planned_dataset& d : datasets) {
     json units = json::array();
     for (const auto& u : d.units) units.push_back({{"first", u.first}, {"count", u.count}, {"bytes", u.bytes}});
-    json j = {{"path", d.path},
-              {"outcome", to_string(d.outcome)},
-              {d.outcome == outcome::skipped ? "reason" : "how", text::escape_invalid_utf8(d.how)},
+    json j = {{"path", d.path}, {"outcome", to_string(d.outcome)}};
+    if (d.outcome == outcome::skipped) j["code"] = to_string(d.code);
+    j.update({{d.outcome == outcome::skipped ? "reason" : "how", text::escape_invalid_utf8(d.how)},
               {"objects", d.objects},
               {"source_bytes", d.source_bytes},
               {"store_bytes", d.store_bytes},
-              {"units", std::move(units)}};
+              {"units", std::move(units)}});
     if (d.estimated_bytes) j["estimated_bytes"] = *d.estimated_bytes;
     if (const auto& g = d.grids) {
       const auto count = [](const planned_dataset::grid_choice::count& c) {

@@ -35,6 +35,7 @@ struct planned_dataset {
   // The costliest way that its chunks are expected to take; single chunks, damaged or with a filter left out, may take another.
   zarrbits::outcome outcome = zarrbits::outcome::mapped;
   std::string how;                              // this way in words, or the reason why it is skipped
+  reason_code code = reason_code::none;         // of that reason
   std::string codecs;                           // codecs of its array as JSON; "" if it becomes a group
   std::vector<std::uint64_t> chunk_shape = {};  // of its array; the longest ones of a rectilinear grid; empty as `codecs`
   std::uint64_t objects = 0;                    // upper limit of the files or objects to write: stored chunks, and metadata

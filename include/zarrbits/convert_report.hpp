@@ -9,6 +9,7 @@
 #define ZARRBITS_CONVERT_REPORT_HPP
 
 #include <zarrbits/convert_options.hpp>
+#include <zarrbits/reason_code.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -79,6 +80,7 @@ struct converted_object {
   bool lossy = false;                                     // something cannot be rebuilt from the store
   bool selected = true;                                 // false: skipped because it was not selected, with all below it; no loss
   std::string reason;                                   // why skipped, lossy or unusual
+  reason_code code = reason_code::none;                 // of `reason`
   std::string zarr_path;                                // where it is in the store, if not at `path`
   std::string zarr_name;                                // the attribute's name in the store, if it differs
   chunk_counts chunks;                                  // chunks of a dataset
@@ -99,13 +101,14 @@ struct convert_progress {
 
 // One file of several.
 struct joined_source {
-  std::string file;                // its name
-  std::uint64_t bytes = 0;         // its size; 0 if it was not opened
-  std::uint64_t first = 0;         // its first index along the dimension
-  std::uint64_t count = 0;         // its length along the dimension
-  bool left_out = false;           // it cannot be read; only with convert_execution::keep_going
-  std::vector<std::string> notes;  // sentences: how this file differs from the joined store
-  std::size_t minor_notes = 0;     // how many of them, the last ones, are not about values, types or sizes
+  std::string file;                      // its name
+  std::uint64_t bytes = 0;               // its size; 0 if it was not opened
+  std::uint64_t first = 0;               // its first index along the dimension
+  std::uint64_t count = 0;               // its length along the dimension
+  bool left_out = false;                 // it cannot be read; only with convert_execution::keep_going
+  reason_code code = reason_code::none;  // why it is left out; the first of `notes` says it in words
+  std::vector<std::string> notes;        // sentences: how this file differs from the joined store
+  std::size_t minor_notes = 0;           // how many of them, the last ones, are not about values, types or sizes
 };
 
 // The result of a conversion.
@@ -126,8 +129,9 @@ struct convert_result {
   std::vector<std::string> other_files;  // files that were read besides the source
   // A file that was not read, and why.
   struct refused_file {
-    std::string file;    // its name
-    std::string reason;  // a sentence
+    std::string file;                              // its name
+    std::string reason;                            // a sentence
+    reason_code code = reason_code::refused_file;  // of `reason`
   };
   std::vector<refused_file> refused_files;  // files that were not read
   std::vector<joined_source> sources;       // with convert_source::concat, in order; otherwise empty

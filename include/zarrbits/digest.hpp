@@ -16,6 +16,7 @@
 
 #include <zarrbits/convert_options.hpp>
 #include <zarrbits/error.hpp>
+#include <zarrbits/reason_code.hpp>
 #include <zarrbits/remote_access.hpp>
 
 #include <cstdint>
@@ -51,11 +52,12 @@ struct digest_options {
 
 // The digest of one array.
 struct array_digest {
-  std::string path;                  // "/a/b", as a Zarr store has it
-  std::string data_type;             // a name as in docs/reference/digest.md: "float32"
-  std::vector<std::uint64_t> shape;  // elements along each dimension
-  std::string digest;                // 64 hexadecimal digits; empty if it cannot be made
-  std::string reason;                // why not; or what Zarr's data type changes of the values
+  std::string path;                      // "/a/b", as a Zarr store has it
+  std::string data_type;                 // a name as in docs/reference/digest.md: "float32"
+  std::vector<std::uint64_t> shape;      // elements along each dimension
+  std::string digest;                    // 64 hexadecimal digits; empty if it cannot be made
+  std::string reason;                    // why not; or what Zarr's data type changes of the values
+  reason_code code = reason_code::none;  // of `reason`
   // With `partition`: what its values add to the sums of both lanes, and the sums of an array of fill values; 32 hexadecimal
   // digits.
   std::vector<std::string> sums = {}, fill_sums = {};

@@ -18,6 +18,7 @@
 #include <zarrbits/convert_report.hpp>
 #include <zarrbits/error.hpp>
 #include <zarrbits/file_format.hpp>
+#include <zarrbits/reason_code.hpp>
 #include <zarrbits/remote_access.hpp>
 
 #include <cstdint>
@@ -75,6 +76,7 @@ struct exported_object {
   std::string attribute;                                     // its name, if `kind` is attribute
   zarrbits::outcome outcome = outcome::mapped;               // as convert_report.hpp has it: of a dataset, what its chunks needed
   std::string reason;                                        // why skipped or unusual
+  reason_code code = reason_code::none;                      // of `reason`
   std::string filters;                                       // of a dataset, in the order of encoding: "shuffle, deflate"
   std::uint64_t chunks = 0;                                  // written
   std::uint64_t store_bytes = 0;                             // size of the chunks in the store

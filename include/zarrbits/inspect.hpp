@@ -16,6 +16,7 @@
 
 #include <zarrbits/detail/linkage.hpp>
 #include <zarrbits/error.hpp>
+#include <zarrbits/reason_code.hpp>
 #include <zarrbits/remote_access.hpp>
 
 #include <cstdint>
@@ -46,6 +47,7 @@ struct inspected_node {
   std::string attribute_values;                     // a JSON object, with inspect_options::attributes; empty if there are none
   bool rectilinear = false;                         // chunks differ in their lengths, which `details` has
   std::string note;                                 // target of a link; reason why it is unreadable
+  reason_code code = reason_code::none;             // of `note`, if that is a reason
   std::string details;  // a JSON object: data type and filters or codecs as stored; empty if there are none
   std::optional<std::uint64_t>
       unpacked;  // of these chunks, those that packbits left unpacked; not set: their sizes do not show it

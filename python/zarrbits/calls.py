@@ -271,6 +271,7 @@ def _outcomes(document: dict[str, Any], is_lossy: Callable[[dict[str, Any]], boo
             o.get("source_bytes"),
             o.get("store_bytes"),
             o.get("selected", True),
+            o.get("code"),
         )
         for o in document["objects"]
     ]

@@ -7,12 +7,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 from .locations import in_short
 from .words import in_python
 
 _GRIDS = ("regular", "rectilinear")
+# Why an object is skipped, lossy or unusual; docs/reference/report.md says what to do about each.
+ReasonCode = Literal[
+    "not_selected",
+    "parent_skipped",
+    "unsupported_type",
+    "unsupported_feature",
+    "unsupported_codec",
+    "missing_filter",
+    "zarr_v3_only",
+    "too_large",
+    "invalid_name",
+    "damaged",
+    "unreadable",
+    "lost_chunks",
+    "missing_file",
+    "refused_file",
+    "not_joinable",
+    "link_not_followed",
+    "dangling_reference",
+    "rounded",
+    "changed_form",
+    "bookkeeping",
+]
 Rows = Sequence[Sequence[object]]
 Table = tuple[str, Sequence[str], Rows]  # what stands above it, the head, the rows
 
@@ -50,11 +73,12 @@ class Outcome:
     source_bytes: int | None = None
     store_bytes: int | None = None
     selected: bool = True  # False: include or exclude left it out
+    code: ReasonCode | None = None  # the kind of `reason`; None: there is no reason
 
 
 def _left_out(document: dict[str, Any]) -> list[Outcome]:
     return [
-        Outcome(s["file"], "file", "skipped", reason=s["notes"][0] if s["notes"] else None)
+        Outcome(s["file"], "file", "skipped", reason=s["notes"][0] if s["notes"] else None, code=s.get("code"))
         for s in document.get("sources", [])
         if s.get("left_out")
     ]

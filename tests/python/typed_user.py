@@ -16,6 +16,9 @@ report: zarrbits.Report = zarrbits.convert(
     "in.h5", "out.zarr", shard="64M", chunk=(1, 512), bits={"/movie/frames": 12}, progress=tell
 )
 lost: list[zarrbits.Outcome] = report.lost
+code: zarrbits.ReasonCode | None = lost[0].code
+needs_plugins: bool = code == "missing_filter"
+needs_plugins = code == "no_such_code"  # type: ignore[comparison-overlap]
 equal: bool = zarrbits.verify(["a.nc", "b.nc"], "out.zarr", concat="time", order="value").equal
 widths: dict[str, int] = zarrbits.suggest("in.h5").bits
 zarrbits.convert("in.h5", "out.zarr", partition="0/2")

@@ -112,7 +112,9 @@ plain_array_filter::plain_array_filter(const std::string& name, const json& conf
     const json value = configuration.value(key, json());
     if (value.is_null() && otherwise) return *otherwise;
     const auto parsed = value.is_string() ? numpy_number_of(value.get<std::string>()) : std::nullopt;
-    if (!parsed) throw zarr::not_supported("the codec " + name + " with the " + key + " " + text::sorted_json_text(value));
+    if (!parsed)
+      throw zarr::not_supported(reason_code::unsupported_codec,
+                                "the codec " + name + " with the " + key + " " + text::sorted_json_text(value));
     return *parsed;
   };
   if (name == "numcodecs.categorize") {
@@ -133,7 +135,7 @@ plain_array_filter::plain_array_filter(const std::string& name, const json& conf
   if (name == "numcodecs.bitround") {
     encoded_ = decoded_ = array_number ? *array_number : numpy_number{'u', array.size};
     if (encoded_.size != 1 && encoded_.size != 2 && encoded_.size != 4 && encoded_.size != 8)
-      throw zarr::not_supported("the codec " + name + " of " + array.name);
+      throw zarr::not_supported(reason_code::unsupported_codec, "the codec " + name + " of " + array.name);
     return;
   }
   const bool casts = name == "numcodecs.astype";
@@ -190,7 +192,8 @@ void plain_array_filter::decode_texts(zarr::element_buffer& values, std::uint64_
     return converted<std::remove_reference_t<decltype(state)>>(v, false);
   });
   const std::size_t n = numbers.size() / 8;
-  if (n > max_bytes / sizeof(std::string)) throw zarr::not_supported("a chunk of more texts than the memory holds");
+  if (n > max_bytes / sizeof(std::string))
+    throw zarr::not_supported(reason_code::too_large, "a chunk of more texts than the memory holds");
   values.data.clear();
   std::vector<std::vector<std::byte>> fixed;
   for (const std::string& label : *labels_) {
@@ -211,7 +214,7 @@ void plain_array_filter::decode_texts(zarr::element_buffer& values, std::uint64_
     }
     values.strings[i] = (*labels_)[index];
     bytes += values.strings[i].size();
-    if (bytes > max_bytes) throw zarr::not_supported("a chunk of longer texts than the memory holds");
+    if (bytes > max_bytes) throw zarr::not_supported(reason_code::too_large, "a chunk of longer texts than the memory holds");
   }
 }
 

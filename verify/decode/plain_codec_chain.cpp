@@ -19,8 +19,8 @@ using nlohmann::json;
 namespace {
 
 zarr::not_supported string_limit_exceeded(std::uint64_t limit) {
-  return zarr::not_supported("a chunk of strings that takes more than " + text::format_bytes(limit) +
-                             ", half of the memory that is allowed");
+  return zarr::not_supported(reason_code::too_large, "a chunk of strings that takes more than " + text::format_bytes(limit) +
+                                                         ", half of the memory that is allowed");
 }
 
 constexpr std::uint64_t max_chunk_bytes = 1u << 30;  // limit for one chunk in memory
@@ -50,12 +50,13 @@ plain_codec_chain::plain_codec_chain(const zarr::encoding& e)
     const json& configuration = extension.configuration;
     if (name == "transpose") {
       if (in_bytes || !order_.empty() || !filters_.empty())
-        throw zarr::not_supported("a second transpose, or one of bytes or encoded values");
+        throw zarr::not_supported(reason_code::unsupported_codec, "a second transpose, or one of bytes or encoded values");
       read_order(configuration);
     } else if (is_array_filter(name)) {
       if (in_bytes || filters_.size() >= max_codecs)
-        throw zarr::not_supported("the codec " + name + " after one from array to bytes");
-      if (type_.variable() && !filters_.empty()) throw zarr::not_supported("a codec before " + name);
+        throw zarr::not_supported(reason_code::unsupported_codec, "the codec " + name + " after one from array to bytes");
+      if (type_.variable() && !filters_.empty())
+        throw zarr::not_supported(reason_code::unsupported_codec, "a codec before " + name);
       filters_.emplace_back(name, configuration, filters_.empty() ? type_ : zarr::parse_type(filters_.back().stored().name()));
     } else if (const auto known_codec =
                    std::find_if(std::begin(codec_kinds), std::end(codec_kinds), [&](const auto& k) { return name == k.first; });
@@ -87,7 +88,7 @@ plain_codec_chain::plain_codec_chain(const zarr::encoding& e)
       }
       in_bytes = true;
     } else {
-      throw zarr::not_supported("the codec " + name);
+      throw zarr::not_supported(reason_code::unsupported_codec, "the codec " + name);
     }
   }
   if (!in_bytes) throw zarr::store_error("there is no array to bytes codec");
@@ -95,7 +96,7 @@ plain_codec_chain::plain_codec_chain(const zarr::encoding& e)
 
 void plain_codec_chain::read_order(const json& configuration) {
   if (!configuration.contains("order") || !configuration["order"].is_array())
-    throw zarr::not_supported("a transpose whose order is not a list");
+    throw zarr::not_supported(reason_code::unsupported_codec, "a transpose whose order is not a list");
   std::vector<bool> is_used(chunk_shape_.size());
   for (const json& n : configuration["order"]) {
     if (!n.is_number_unsigned() || n.get<std::uint64_t>() >= is_used.size() || is_used[n.get<std::size_t>()]) {
@@ -109,7 +110,8 @@ void plain_codec_chain::read_order(const json& configuration) {
 }
 
 void plain_codec_chain::read_bytes_codec(bytes_codec::kind_type kind, const json& configuration) {
-  if (bytes_codecs_.size() >= max_codecs) throw zarr::not_supported("more than " + std::to_string(max_codecs) + " codecs");
+  if (bytes_codecs_.size() >= max_codecs)
+    throw zarr::not_supported(reason_code::unsupported_codec, "more than " + std::to_string(max_codecs) + " codecs");
   std::size_t element = 1;
   const json location = configuration.value("location", json());
   if (kind == bytes_codec::crc32c_of_numcodecs && !location.is_null() && location != "start" && location != "end")
@@ -124,8 +126,8 @@ void plain_codec_chain::read_bytes_codec(bytes_codec::kind_type kind, const json
 }
 
 void plain_codec_chain::read_shards(const json& configuration, const json& data_type) {
-  if (!order_.empty()) throw zarr::not_supported("a transpose of whole shards");
-  if (!filters_.empty()) throw zarr::not_supported("filters of whole shards");
+  if (!order_.empty()) throw zarr::not_supported(reason_code::unsupported_codec, "a transpose of whole shards");
+  if (!filters_.empty()) throw zarr::not_supported(reason_code::unsupported_codec, "filters of whole shards");
   const metadata::sharding parsed = zarr::as_store_errors([&] { return metadata::parse_sharding(configuration); });
   sharding s;
   s.chunk_shape = parsed.chunk_shape;
@@ -146,7 +148,7 @@ void plain_codec_chain::read_shards(const json& configuration, const json& data_
   index_ = std::make_shared<plain_codec_chain>(
       zarr::encoding{parsed.index_codecs, number, number_type, index_shape, max_string_bytes_});
   const auto index_size = index_->encoded_size();
-  if (!index_size) throw zarr::not_supported("an index of shards that is compressed");
+  if (!index_size) throw zarr::not_supported(reason_code::unsupported_codec, "an index of shards that is compressed");
   s.index_size = *index_size;
   shards_ = std::move(s);
 }
@@ -154,7 +156,8 @@ void plain_codec_chain::read_shards(const json& configuration, const json& data_
 std::uint64_t plain_codec_chain::elements() const {
   std::uint64_t n = 1;
   for (const std::uint64_t extent : chunk_shape_) {
-    if (__builtin_mul_overflow(n, extent, &n)) throw zarr::not_supported("a chunk of more than 2^64 elements");
+    if (__builtin_mul_overflow(n, extent, &n))
+      throw zarr::not_supported(reason_code::too_large, "a chunk of more than 2^64 elements");
   }
   return n;
 }
@@ -180,7 +183,8 @@ std::uint64_t plain_codec_chain::max_step_bytes() const {
   if (!codec_) return std::min(max_string_bytes_, max_chunk_bytes);
   std::uint64_t size = 0;
   if (__builtin_mul_overflow(elements(), codec_->element_size(), &size) || size > max_chunk_bytes) {
-    throw zarr::not_supported("a chunk of " + std::to_string(elements()) + " elements, which does not fit in 1 GiB");
+    throw zarr::not_supported(reason_code::too_large,
+                              "a chunk of " + std::to_string(elements()) + " elements, which does not fit in 1 GiB");
   }
   return 2 * codec_->encoded_size(elements()) + (64u << 10);
 }

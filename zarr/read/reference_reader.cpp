@@ -153,8 +153,10 @@ class reference_reader final : public store_reader {
   std::unique_ptr<stored_object> open_remote(std::size_t number, const io::reference& r) const {
     const io::referenced_file& file = table_.files[number];
     if (std::none_of(sources_.begin(), sources_.end(), [&](const std::string& s) { return is_in_source_folder(file.url, s); }))
-      throw store_error("the references point to \"" + file.url + "\", which is neither a source nor in the folder of one" +
-                        (file.size_only ? "; if that is what they call a file that is here, say where: `base` FOLDER=URL" : ""));
+      throw store_error(
+          "the references point to \"" + file.url + "\", which is neither a source nor in the folder of one" +
+              (file.size_only ? "; if that is what they call a file that is here, say where: `base` FOLDER=URL" : ""),
+          errc::damaged_store, reason_code::refused_file);
     const std::lock_guard lock(mutex_);
     if (remote_.size() >= max_remote && !remote_.contains(number)) remote_.clear();
     auto& source = remote_[number];
@@ -186,10 +188,13 @@ class reference_reader final : public store_reader {
     if (!source) {
       std::error_code e;
       const std::string real = fs::canonical(name, e).string();
-      if (e) throw store_error("the references point to \"" + name + "\", which cannot be opened: " + e.message());
+      if (e)
+        throw store_error("the references point to \"" + name + "\", which cannot be opened: " + e.message(), errc::damaged_store,
+                          reason_code::missing_file);
       if (!io::is_data_file(path_, real) && !folders_.contains(real))
-        throw store_error("the references point to \"" + name +
-                          "\", which is not in the folder of a source; name it with `external`");
+        throw store_error(
+            "the references point to \"" + name + "\", which is not in the folder of a source; name it with `external`",
+            errc::damaged_store, reason_code::refused_file);
       if (open_.size() > max_open) {
         open_.clear();
         open_[number] = {};

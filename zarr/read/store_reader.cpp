@@ -54,15 +54,17 @@ void require_no_broken_link(const fs::path& root, fs::path path) {
   for (; path.native().size() > root.native().size(); path = path.parent_path()) {
     const fs::file_status status = fs::symlink_status(path, e);
     if (status.type() == fs::file_type::symlink && !fs::exists(path, e))
-      throw store_error(path.string() + " is a link to a file that is not there; get that file");
+      throw store_error(path.string() + " is a link to a file that is not there; get that file", errc::damaged_store,
+                        reason_code::missing_file);
     if (fs::exists(status)) return;
   }
 }
 
 [[noreturn]] void refuse_link(const std::string& path, const std::string& real) {
   throw store_error("\"" + path + "\" leads to \"" + real +
-                    "\", which is outside of the store, and may be read only if `external` has its "
-                    "folder");
+                        "\", which is outside of the store, and may be read only if `external` has its "
+                        "folder",
+                    errc::damaged_store, reason_code::refused_file);
 }
 
 // Where it is, if that may be read. Throws store_error if it may not.
@@ -189,7 +191,8 @@ void text_object::read(std::uint64_t offset, std::span<std::byte> out) const {
 
 std::vector<std::byte> read_object(const stored_object& object, std::uint64_t max_size) {
   if (object.size() > max_size)
-    throw not_supported("an object of " + std::to_string(object.size()) + " bytes, which is too large to read at once");
+    throw not_supported(reason_code::too_large,
+                        "an object of " + std::to_string(object.size()) + " bytes, which is too large to read at once");
   std::vector<std::byte> bytes(static_cast<std::size_t>(object.size()));
   object.read(0, bytes);
   return bytes;

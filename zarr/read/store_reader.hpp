@@ -13,6 +13,7 @@
 #include "io/source_url_map.hpp"
 #include "io/store_kind.hpp"
 #include "metadata/parse_error.hpp"
+#include "text/coded_reason.hpp"
 
 #include <zarrbits/error.hpp>
 #include <zarrbits/remote_access.hpp>
@@ -31,13 +32,15 @@ namespace zarrbits::zarr {
 
 // The store violates the Zarr specification, or a part of it cannot be read.
 struct store_error : std::runtime_error {
-  explicit store_error(const std::string& message, errc kind = errc::damaged_store) : std::runtime_error(message), code(kind) {}
+  explicit store_error(const std::string& message, errc kind = errc::damaged_store, reason_code cause = reason_code::damaged)
+      : std::runtime_error(message), code(kind), reason(cause) {}
   errc code;
+  reason_code reason;  // says more, if `code` is damaged_store
 };
 
 // The store may be right, but this reader cannot decide.
-struct not_supported : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct not_supported : text::coded_error {
+  using coded_error::coded_error;
 };
 
 // Calls `run`, and turns what it throws into zarrbits::error: errors of the store, and any other, which is libhdf5's of the
@@ -65,7 +68,7 @@ auto as_store_errors(F&& run) {
   } catch (const metadata::parse_error& e) {
     throw store_error(e.what());
   } catch (const metadata::unknown_extension& e) {
-    throw not_supported(e.what());
+    throw not_supported(reason_code::unsupported_feature, e.what());
   }
 }
 

@@ -2,8 +2,8 @@
 //
 // A node of a store that cannot be read while others can: it is skipped, and named.
 //
-//   const std::string why = reason_unreadable([&] { array.emplace(folder); });
-//   if (!why.empty()) skip(why);
+//   const text::coded_reason reason = reason_unreadable([&] { array.emplace(folder); });
+//   if (!reason.empty()) skip(reason);
 //
 #ifndef ZARRBITS_ZARR_READ_UNREADABLE_NODE_HPP
 #define ZARRBITS_ZARR_READ_UNREADABLE_NODE_HPP
@@ -14,26 +14,35 @@
 
 #include <nlohmann/json.hpp>
 
+#include <exception>
 #include <string>
 
 namespace zarrbits::zarr {
 
-// Why `read` fails for this node alone, or "". Throws errors that concern all nodes, such as a server that does not answer.
+inline text::coded_reason unsupported_node(const not_supported& e) {
+  return {e.code, std::string("this reader does not support ") + e.what()};
+}
+
+inline text::coded_reason unusable_metadata(reason_code code, const std::exception& e) {
+  return {code, std::string("its metadata cannot be used: ") + e.what()};
+}
+
+// Why `read` fails for this node alone; else empty. Throws errors that concern all nodes, such as a server that does not answer.
 template <class F>
-std::string reason_unreadable(F&& read) {
+text::coded_reason reason_unreadable(F&& read) {
   try {
     read();
-    return "";
+    return {};
   } catch (const not_supported& e) {
-    return std::string("this reader does not support ") + e.what();
+    return unsupported_node(e);
   } catch (const error& e) {
     if (e.kind() != errc::unsupported) throw;
-    return e.what();
+    return {text::reason_code_of(e.kind()), e.what()};
   } catch (const store_error& e) {
     if (e.code != errc::damaged_store) throw;
-    return std::string("its metadata cannot be used: ") + e.what();
+    return unusable_metadata(e.reason, e);
   } catch (const nlohmann::json::exception& e) {
-    return std::string("its metadata cannot be used: ") + e.what();
+    return unusable_metadata(reason_code::damaged, e);
   }
 }
 

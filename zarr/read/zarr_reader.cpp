@@ -28,9 +28,10 @@ zarr_array::zarr_array(store_folder folder, decoder_factory make_decoder) try : 
   decoder_ = make_decoder({parsed.codecs, parsed.data_type, type_, chunk_shape_, folder_.max_string_bytes});
   if (const auto& shards = decoder_->shards()) {
     if (const std::uint64_t size = shards->index_size; size > folder_.max_string_bytes)
-      throw not_supported("an index of a shard that takes " + text::format_bytes(size) + " of memory, more than the " +
-                          text::format_bytes(folder_.max_string_bytes) + " that are allowed; increase `memory`");
-    if (!is_regular()) throw not_supported("shards in a rectilinear chunk grid");
+      throw not_supported(reason_code::too_large,
+                          "an index of a shard that takes " + text::format_bytes(size) + " of memory, more than the " +
+                              text::format_bytes(folder_.max_string_bytes) + " that are allowed; increase `memory`");
+    if (!is_regular()) throw not_supported(reason_code::unsupported_feature, "shards in a rectilinear chunk grid");
     for (std::size_t i = 0; i < shape_.size(); ++i) per_shard_.push_back(chunk_shape_[i] / shards->chunk_shape[i]);
     chunk_shape_ = shards->chunk_shape;
     for (std::size_t i = 0; i < shape_.size(); ++i) grids_[i] = metadata::dimension_grid::regular(chunk_shape_[i], shape_[i]);
@@ -42,7 +43,7 @@ zarr_array::zarr_array(store_folder folder, decoder_factory make_decoder) try : 
   throw store_error(std::string("zarr.json is invalid: ") + e.what());
 } catch (const zarrbits::error& e) {
   if (!is_codec_error(e)) throw;
-  throw store_error(e.what());
+  throw store_error(e.what(), errc::damaged_store, text::reason_code_of(e.kind()));
 }
 
 void zarr_array::require_decodable() const { decoder_->require_decodable(); }
@@ -97,7 +98,8 @@ std::optional<std::vector<std::byte>> zarr_array::read_stored(const chunk_index&
 
 std::vector<std::byte> zarr_array::read(const object_range& range) {
   if (range.size > max_object_bytes)
-    throw not_supported("an object of " + std::to_string(range.size) + " bytes, which is too large to read at once");
+    throw not_supported(reason_code::too_large,
+                        "an object of " + std::to_string(range.size) + " bytes, which is too large to read at once");
   std::vector<std::byte> bytes(static_cast<std::size_t>(range.size));
   range.object->read(range.offset, bytes);
   return bytes;

@@ -30,7 +30,7 @@ zarr_shard::zarr_shard(std::unique_ptr<stored_object> object, const chunk_decode
     object_ = std::make_shared<decoded_shard>(decoder.decode_shard(read_object(*object_, max_shard_bytes)));
   const std::uint64_t size = decoder.shards()->index_size;
   if (size > object_->size()) throw store_error("a shard is shorter than its index");
-  if (size > max_index_bytes) throw not_supported("an index of a shard that is larger than 1 GiB");
+  if (size > max_index_bytes) throw not_supported(reason_code::too_large, "an index of a shard that is larger than 1 GiB");
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
   object_->read(decoder.shards()->index_at_end ? object_->size() - size : 0, bytes);
   try {

@@ -97,7 +97,8 @@ std::uint64_t parse_float(const zarr_type& type, const json& fill) {
   const double value = fill.is_binary() ? std::strtod(text::sorted_json_text(fill).c_str(), nullptr) : fill.get<double>();
   if (layout) return float_bits(value, *layout);
   if (value == 0 && !std::signbit(value)) return 0;  // same for every small float
-  throw not_supported("the fill value " + text::sorted_json_text(fill) + " of " + type.name + " is not hexadecimal");
+  throw not_supported(reason_code::damaged,
+                      "the fill value " + text::sorted_json_text(fill) + " of " + type.name + " is not hexadecimal");
 }
 
 // `value` as a component of `size` bytes in this machine's byte order.
@@ -186,7 +187,8 @@ void parse_fixed_fill(const zarr_type& type, const json& fill, std::byte* out) {
       }
       bytes = parse_byte_string(type, fill);  // numpy's memory, always little endian in practice
       if (bytes.size() != type.size) throw_invalid_fill(type, fill);
-      if constexpr (std::endian::native == std::endian::big) throw not_supported("a struct's fill value in base64");
+      if constexpr (std::endian::native == std::endian::big)
+        throw not_supported(reason_code::unsupported_type, "a struct's fill value in base64");
       break;
     default: throw_invalid_fill(type, fill);
   }
@@ -196,7 +198,7 @@ void parse_fixed_fill(const zarr_type& type, const json& fill, std::byte* out) {
 }  // namespace
 
 zarr_type parse_type(const json& data_type, unsigned depth) {
-  if (depth > 32) throw not_supported("structs nested more than 32 deep");
+  if (depth > 32) throw not_supported(reason_code::unsupported_type, "structs nested more than 32 deep");
   zarr_type t;
   t.name = metadata::name_of(data_type);
   if (t.name.empty()) throw store_error("\"data_type\" is " + text::sorted_json_text(data_type) + ", which has no name");
@@ -209,8 +211,9 @@ zarr_type parse_type(const json& data_type, unsigned depth) {
     return t;
   }
   if (t.name.find_first_of("<>|[") == 0)  // v2_store.cpp leaves what Zarr v3 has no type for
-    throw not_supported("the data type " + t.name + " of Zarr v2" +
-                        (t.name == "|O" ? ", objects, other than as texts (vlen-utf8) and bytes (vlen-bytes)" : ""));
+    throw not_supported(reason_code::unsupported_type,
+                        "the data type " + t.name + " of Zarr v2" +
+                            (t.name == "|O" ? ", objects, other than as texts (vlen-utf8) and bytes (vlen-bytes)" : ""));
   const zarrbits::data_type core(data_type.is_string() ? data_type.get<std::string>() : text::sorted_json_text(data_type));
   t.size = core.element_size();
   t.bits = core.component_bits();
@@ -220,7 +223,7 @@ zarr_type parse_type(const json& data_type, unsigned depth) {
       zarr_field field;
       field.name = f.name.get<std::string>();
       field.type = parse_type(f.data_type, depth + 1);
-      if (field.type.variable()) throw not_supported("a struct with a field of variable length");
+      if (field.type.variable()) throw not_supported(reason_code::unsupported_type, "a struct with a field of variable length");
       field.offset = t.fields.empty() ? 0 : t.fields.back().offset + t.fields.back().type.size;
       t.fields.push_back(std::move(field));
     }

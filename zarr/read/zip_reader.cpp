@@ -30,7 +30,7 @@ auto with_zip_errors(F&& f) {
   } catch (const io::zip_error& e) {
     throw store_error(e.what());
   } catch (const io::zip_not_supported& e) {
-    throw not_supported(e.what());
+    throw not_supported(reason_code::unsupported_feature, e.what());
   }
 }
 
