@@ -62,6 +62,10 @@ bool needs_no_note(const json& type) {
 
 bool is_text(const json& type) { return type.is_object() && type.value("class", json()) == "string"; }
 bool is_fixed_text(const json& type) { return is_text(type) && type.value("length", json()).is_number(); }
+// Whether netCDF has the first of these types in place of the second one.
+bool is_netcdf_form(const json& type, const json& original) {
+  return is_text(type) ? is_fixed_text(original) : original.is_object() && original.value("class", json()) == type;
+}
 
 json limits_note(hid_t space) {
   const int rank = H5Sget_simple_extent_ndims(space);
@@ -208,9 +212,9 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const zarr:
     // without a value, an array of Zarr shows no text
     if (const json note = type_note(leaf.get()); !needs_no_note(note) || (null && note.is_object() && note["class"] == "string"))
       expected["hdf5_type"] = note;
-    // netCDF has strings of variable length alone
+    // netCDF has strings of variable length alone, and numbers of the types of C
     else if (const json noted = n.notes().value("hdf5_type", json());
-             result_.is_exchanged && rules_.netcdf_forms() && is_text(note) && is_fixed_text(noted))
+             result_.is_exchanged && rules_.netcdf_forms() && is_netcdf_form(note, noted))
       expected["hdf5_type"] = noted;
     if (!dims.empty()) expected["array_type"] = dims;
     if (null) expected["null_dataspace"] = true;

@@ -19,6 +19,8 @@ convention convention_of(const json& root, source_tree& tree, bool is_exchanged)
   c.anndata = note == "anndata";
   c.links_are_objects = note == "netcdf" || note == "anndata" || note == "nexus" || note == "pytables";
   if (note == "netcdf") c.netcdf = std::make_shared<const netcdf_dimensions>(tree);
+  // a dimension of a group above, of which another one in between has the name, becomes one of the group
+  c.is_part = is_exchanged && note == "netcdf";
   for (const char* key : {"sources", "selection"}) c.is_part = c.is_part || !metadata::note_of(root, key).is_null();
   const bool has_notes = attributes.contains(text::annotation_key);
   const bool may_be_exported = note.is_null() || (is_exchanged && note != "netcdf");

@@ -108,8 +108,10 @@ hdf5_source::hdf5_source(converter& run, convert_options& options, std::shared_p
 
 // Decides how the source is opened or, of several files, in which order; the first one then is the source.
 void hdf5_source::order_sources() {
+  constexpr std::uint64_t own_memory = 32U << 20;  // of the process, with the queue's half of a small `memory`
+  const std::uint64_t free_memory = options_.execution.memory - std::min(options_.execution.memory, own_memory);
   // if chunks are cut again, several of them need each chunk of the source: without a cache it would be decoded for each
-  source_options_ = {.chunk_cache = options_.encoding.sets_chunks() ? options_.execution.memory / 4 : 0,
+  source_options_ = {.chunk_cache = options_.encoding.sets_chunks() ? free_memory / 4 : 0,
                      .remote = options_.remote,
                      .cache = options_.execution.memory / 4,
                      .external = options_.source.external,
