@@ -58,7 +58,13 @@ text::json json_of(const combine_report& r, const std::string& target) {
   }
   text::json notes = text::json::array();
   for (const std::string& note : r.notes) notes.push_back(text::escape_invalid_utf8(note));
-  return {{"version", 1}, {"target", text::escape_name(target)}, {"bytes", r.bytes}, {"files", files}, {"notes", notes}};
+  return {{"version", 1},
+          {"target", text::escape_name(target)},
+          {"bytes", r.bytes},
+          {"copied_chunks", r.copied_chunks},
+          {"encoded_chunks", r.encoded_chunks},
+          {"files", files},
+          {"notes", notes}};
 }
 
 combine_report combine_with_progress(combine_options options, bool quiet,
@@ -67,6 +73,10 @@ combine_report combine_with_progress(combine_options options, bool quiet,
   options.progress = [&](const std::string& file, std::uint64_t done, std::uint64_t files) {
     set_current(file.starts_with('/') ? "/" + file : file);
     line.update({done, files, false, 0, 0, file});
+  };
+  options.copied = [&](const std::string& path, std::uint64_t done, std::uint64_t bytes) {
+    set_current(path);
+    line.update({done, bytes, true, 0, 0, path});
   };
   combine_report r = combine(options);
   set_current("");
@@ -148,8 +158,8 @@ combine_options combination_of(const concat_arguments& a, const std::string& sou
 }
 
 std::optional<combine_options> find_combination(const concat_arguments& a, const std::string& source,
-                                                const std::optional<concatenation>& concat) {
-  if (!concat || !a.combines()) return {};
+                                                const std::optional<concatenation>& concat, bool is_for_file) {
+  if (!concat || !(a.combines() || is_for_file)) return {};
   if (concat->append && !a.order.empty() && a.order != "value")
     throw usage_error("--append along several dimensions follows the coordinates; remove --order " + a.order);
   const std::optional<combine_options> combination = combination_of(a, source, *concat);
@@ -298,7 +308,10 @@ int write_combined_file(combine_options combination, const convert_options& opti
     if (quiet) return 0;
     print_notes(r);
     print_status(quote(options.target.name) + ": " + text::pluralize(r.files.size(), "file") + " as one, " +
-                 text::format_bytes(r.bytes) + "; the values stay in the files");
+                 text::format_bytes(r.bytes) + "; " +
+                 (how.copies
+                      ? text::pluralize(r.copied_chunks, "chunk") + " copied, " + std::to_string(r.encoded_chunks) + " encoded"
+                      : "the values stay in the files"));
     return 0;
       },
       [&](bool) { zarr::atomic_file::remove_unfinished(options.target.name, zarr::unfinished_name(options.target.name)); });

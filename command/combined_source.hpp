@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Files that have parts of several dimensions: --concat time,x,y, or --append time,x,y. They become the source as one HDF5 file
-// with virtual datasets, in a folder for temporary files, or are written as such a file.
+// with virtual datasets, in a folder for temporary files, or are written as such a file, or as one with copies.
 //
 //   combined_source combined(arguments.combination);           // before the child process, which may crash
 //   combined.replace(options.source.name, options.source.concat, ...);
@@ -22,10 +22,10 @@
 
 namespace zarrbits::command {
 
-// What the options ask for, without a target; nothing if conversions do it themselves. Throws usage_error for what goes with one
-// dimension alone.
+// What the options ask for, without a target; nothing if conversions do it themselves, which is not so of `is_for_file`, an HDF5
+// file. Throws usage_error for what goes with one dimension alone.
 std::optional<combine_options> find_combination(const concat_arguments& arguments, const std::string& source,
-                                                const std::optional<concatenation>& concat);
+                                                const std::optional<concatenation>& concat, bool is_for_file = false);
 combine_options combination_of(const concat_arguments& arguments, const std::string& source, const concatenation& concat);
 
 // Throws usage_error for an option that goes with one dimension alone.
@@ -63,7 +63,7 @@ class combined_source {
   std::string growing_;  // path of the coordinate variable of the dimension along which the source is appended
 };
 
-// zarrbits convert --virtual --concat DIMENSIONS *.nc all.nc
+// zarrbits convert [--virtual] --concat DIMENSIONS *.nc all.nc
 int write_combined_file(combine_options combination, const convert_options& options, bool quiet, const std::string& report,
                         bool as_json);
 

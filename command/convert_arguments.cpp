@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,7 @@ const char* const examples_of_convert =
     "Examples:\n"
     "  zarrbits convert in.h5 out.zarr --report report.json\n"
     "  zarrbits convert --concat time 'data/*.nc' s3://bucket/all.zarr --shard 64M\n"
+    "  zarrbits convert --concat time 'data/*.nc' all.nc\n"
     "  zarrbits convert in.zarr out.zarr --chunk 1000x1x1\n\n";
 const char* const examples_of_plan =
     "Examples:\n"
@@ -346,6 +348,28 @@ void add_hdf5_options(CLI::App& app) {
   }
 }
 
+// What convert does for a store alone is not for an HDF5 file of several files.
+void require_options_of_joined_file(const CLI::App& app, const std::string& target, bool is_virtual) {
+  static const std::set<std::string> known = {"--concat",  "--concat-new", "--places",  "--order",     "--different",
+                                              "--threads", "--memory",     "--fsync",   "--report",    "--json",
+                                              "--quiet",   "--overwrite",  "--no-lock", "--log-format"};
+  static const std::set<std::string> known_if_virtual = {"--virtual", "--cf-aggregation", "--base"};
+  std::string names, names_of_repack;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = used_name(*option);
+    if (name.empty() || known.contains(name) || option->get_group() == "Servers" ||
+        (is_virtual && known_if_virtual.contains(name)))
+      continue;
+    std::string& list = option->get_group().empty() && repack_parser().get_option_no_throw(name) ? names_of_repack : names;
+    list += (list.empty() ? "" : ", ") + name;
+  }
+  const std::string what = quote(io::redact_url(target)) + " is an HDF5 file of several files, which cannot have ";
+  if (!names.empty())
+    throw usage_error(what + names + "; remove that, or join the files in a store such as OUT.zarr, and export it");
+  if (!names_of_repack.empty())
+    throw usage_error(what + names_of_repack + "; join the files without, and \"zarrbits repack\" the result");
+}
+
 void refuse_hdf5_options(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_group().empty() || used_name(*option).empty()) continue;
@@ -362,9 +386,7 @@ void refuse_hdf5_options(const CLI::App& app) {
     throw usage_error(target + " is an HDF5 file, which one process writes at once; use a name such as OUT.zarr");
   const bool from_store = zarr::is_store_source(options.source.name, options.remote);
   if (options.source.concat && !from_store)
-    throw usage_error(target +
-                      " is an HDF5 file: with --concat it is one of references, which needs --virtual; or join the "
-                      "files in a store such as OUT.zarr, and export that");
+    throw usage_error(target + " is an HDF5 file of several files, which has no plan; use convert, or a name such as OUT.zarr");
   const std::string verb = from_store ? "export" : "repack";
   std::string names;
   for (const CLI::Option* option : app.get_options()) {
@@ -375,6 +397,30 @@ void refuse_hdf5_options(const CLI::App& app) {
   throw usage_error(target + " is an HDF5 file, which \"zarrbits " + verb + "\" writes" +
                     (names.empty() ? "" : ", and that does not have " + names) + "; \"zarrbits " + verb +
                     " --help\" lists its options, or use a name such as OUT.zarr");
+}
+
+// All options, for an HDF5 file of several files.
+void take_joined_file(const CLI::App& app, const concat_arguments& joined, const texts& t, convert_arguments& arguments) {
+  convert_options& options = arguments.options;
+  if (options.source.concat->append)
+    throw usage_error("an HDF5 file of several files is written at once, with --concat or --concat-new; remove --append");
+  take_partition(t, convert_kind::convert, arguments);
+  if (options.execution.partition || t.resume)
+    throw usage_error("an HDF5 file of several files is written at once; remove --partition and --resume");
+  if (joined.overlap)
+    throw usage_error(
+        "--allow-overlap is for OUT.zarr and OUT.json; in an HDF5 file of several files, these are where their coordinates say, "
+        "or, with --order given, in that order");
+  if (t.cf_aggregation && !t.references) throw usage_error("--cf-aggregation requires --virtual");
+  arguments.combination = combination_of(joined, options.source.name, *options.source.concat);
+  combine_options& combination = *arguments.combination;
+  combination.cf_aggregation = t.cf_aggregation;
+  combination.base = options.target.base;
+  combination.copies = !t.references;
+  combination.threads = parse_threads(t.threads);
+  if (!t.memory.empty()) combination.memory = parse_bytes("--memory", t.memory);
+  require_options_of_joined_file(app, options.target.name, t.references);
+  tune_heap(combination.memory);
 }
 
 }  // namespace
@@ -404,7 +450,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   app.add_option(
          "store", options.target.name,
          "Zarr store to make: a directory, a file OUT.zip, s3://BUCKET/PREFIX, or OUT.json or OUT.parquet with --virtual. "
-         "OUT.h5 or OUT.nc is written with the options of export, or, from an HDF5 file, those of repack")
+         "OUT.h5 or OUT.nc is written with the options of export, or, from an HDF5 file, those of repack; with --concat, it gets "
+         "the values of all files, or virtual datasets with --virtual")
       ->required(!planning)
       ->type_name("OUT.zarr");
   concat_arguments joined;
@@ -436,22 +483,11 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   if (!t.inline_bytes.empty() && !t.references) throw usage_error("--inline requires --virtual");
   options.target.zarr_format = parse_zarr_format(t.format);
   options.target.base = parse_base(t.base);
-  arguments.is_virtual_file = kind == convert_kind::convert && options.target.references && options.source.concat &&
-                              zarr::is_hdf5_name(options.target.name);
-  if (arguments.is_virtual_file) {
-    if (options.source.concat->append)
-      throw usage_error("an HDF5 file of references is written at once, with --concat or --concat-new; remove --append");
-    take_partition(t, kind, arguments);
-    if (options.execution.partition || t.resume)
-      throw usage_error("an HDF5 file of references is written at once; remove --partition and --resume");
-    if (joined.overlap)
-      throw usage_error(
-          "--allow-overlap is for copies and OUT.json; in an HDF5 file of references, files are where their coordinates say, or, "
-          "with --order given, in that order");
-    arguments.combination = combination_of(joined, options.source.name, *options.source.concat);
-    arguments.combination->cf_aggregation = t.cf_aggregation;
-    arguments.combination->base = options.target.base;
-    refuse_hdf5_options(app);
+  arguments.is_joined_file =
+      kind == convert_kind::convert && options.source.concat && zarr::is_hdf5_name(options.target.name) &&
+      !(zarr::is_store_source(options.source.name, options.remote) && zarr::is_read_as_store(options.source.name, true));
+  if (arguments.is_joined_file) {
+    take_joined_file(app, joined, t, arguments);
     return {};
   }
   if (t.cf_aggregation)

@@ -20,11 +20,11 @@ struct convert_arguments {
   std::string report;                          // file for it; "": none
   std::string partition_origin;                // what made this process a share: an option, a launcher
   bool quiet = false, print_json = false;
-  bool measures_time = false;    // of plan
-  bool bits_auto = false;        // the bits of each dataset are to be found
-  bool has_digest = false;       // the digests of source and store are compared
-  bool is_virtual_file = false;  // the store is an HDF5 file with virtual datasets
-  bool allow_lossy = false;      // exit status 0 where something was skipped or lossy
+  bool measures_time = false;   // of plan
+  bool bits_auto = false;       // the bits of each dataset are to be found
+  bool has_digest = false;      // the digests of source and store are compared
+  bool is_joined_file = false;  // the store is an HDF5 file that joins several, with virtual datasets or copies
+  bool allow_lossy = false;     // exit status 0 where something was skipped or lossy
 };
 
 enum class convert_kind { convert, finalize, mpi, plan };

@@ -134,7 +134,7 @@ int run(convert_kind kind, int argc, char** argv) {
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, kind, argc, argv)) return *over;
   convert_options& options = arguments.options;
-  if (arguments.is_virtual_file)
+  if (arguments.is_joined_file)
     return write_combined_file(*arguments.combination, options, arguments.quiet, arguments.report, arguments.print_json);
   combined_source combined(arguments.combination);
   options.source.is_temporary = combined.is_used();

@@ -239,7 +239,8 @@ bool is_export(int argc, char** argv) {
   const std::vector<std::string>& more = a.joined.extra_names;
   if (!zarr::is_hdf5_name(more.empty() ? a.options.target : more.back())) return false;
   take_stores(a);
-  return zarr::is_store_source(a.options.store, a.options.remote);
+  return zarr::is_store_source(a.options.store, a.options.remote) &&
+         zarr::is_read_as_store(a.options.store, a.options.concat.has_value());
 }
 
 int export_main(int argc, char** argv) {

@@ -14,6 +14,7 @@
 #include "command/source_list.hpp"
 #include "io/remote_url.hpp"
 #include "text/format.hpp"
+#include "zarr/read/store_reader.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/verify.hpp>
@@ -195,8 +196,10 @@ int verify_main(int argc, char** argv) {
   if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   options.threads = parse_threads(threads);
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; use keep or copy");
-  const std::optional<combine_options> combination = find_combination(joined, options.source, options.concat);
+  const bool are_files = zarr::is_hdf5_name(options.store) && !zarr::is_read_as_store(options.source, true);
+  const std::optional<combine_options> combination = find_combination(joined, options.source, options.concat, are_files);
   if (options.part) require_single_dimension(combination, "--part");
+  options.is_combined = combination.has_value();
   check_options(options);
   combined_source combined(combination);
   const std::string file = split_source(options.source).file;

@@ -92,6 +92,7 @@ pipeline read_pipeline(hid_t dcpl) {
     }
     f.values.resize(std::min(count, max_filter_values));
     f.name = name;
+    f.is_optional = (flags & H5Z_FLAG_OPTIONAL) != 0;
     p.filters.push_back(std::move(f));
   }
   H5Eclear2(H5E_DEFAULT);

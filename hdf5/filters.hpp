@@ -19,6 +19,7 @@ struct filter {
   H5Z_filter_t id = 0;
   std::vector<unsigned> values;
   std::string name;
+  bool is_optional = false;  // chunks may be stored without it
 };
 
 constexpr H5Z_filter_t packbits_filter = ZARRBITS_CONVERT_PACKBITS_ID;

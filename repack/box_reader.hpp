@@ -3,7 +3,7 @@
 // Decodes values of a dataset of the source, any box of them.
 //
 //   const box_reader reader(pair);
-//   const compressors::buffer values = reader.read({{0, 0}, {10, 20}});   // in any thread
+//   const compressors::buffer values = reader.read({{0, 0}, {10, 20}});   // in any thread, if there is one part
 //
 #ifndef ZARRBITS_REPACK_BOX_READER_HPP
 #define ZARRBITS_REPACK_BOX_READER_HPP
@@ -24,15 +24,18 @@ class box_reader {
   // So many fill values.
   void fill(compressors::buffer& values, std::uint64_t elements) const;
   compressors::buffer read(const array::box& b) const;
-  // By libhdf5, for a dataset without chunks.
-  void read_unchunked(compressors::buffer& values, const array::box& b) const;
+  // What a part without chunks and the box share, by libhdf5.
+  void read_unchunked(const dataset_part& part, compressors::buffer& values, const array::box& b) const;
   // Puts what a chunk and the box share into the box's values.
-  void decode(const array::extents& index, compressors::buffer& values, const array::box& b) const;
-  // The box's part of the chunks that the source has there.
+  void decode(const dataset_part& part, const array::extents& index, compressors::buffer& values, const array::box& b) const;
+  // The box's share of the chunks that the source has there.
   double stored_bytes(const array::box& b) const;
 
  private:
-  located_chunk locate(const array::extents& index) const;
+  template <class Visit>
+  void for_each_part(const array::box& b, const Visit& visit) const;
+  void decode_chunk(const dataset_part& part, const array::extents& index, compressors::buffer& values,
+                    const array::box& b) const;
 
   const dataset_pair& dataset_;
   const hdf5::type_description type_;

@@ -3,6 +3,7 @@
 // The public function combine(): writes the file with virtual datasets, or with aggregation variables.
 //
 #include <zarrbits/combine.hpp>
+#include <zarrbits/convert_options.hpp>
 #include <zarrbits/source_name.hpp>
 
 #include "hdf5/created_file.hpp"
@@ -13,7 +14,9 @@
 #include "repack/cf_aggregation.hpp"
 #include "repack/combined_files.hpp"
 #include "repack/dimension_lists.hpp"
+#include "repack/joined_values.hpp"
 #include "repack/value_copier.hpp"
+#include "text/format.hpp"
 #include "text/percent.hpp"
 #include "zarr/read/store_reader.hpp"
 #include "zarr/write/atomic_file.hpp"
@@ -71,8 +74,9 @@ class combiner {
 
   bool is_aggregated(const std::string& path) const { return aggregation_ && aggregation_->is_aggregated(path); }
   // Its values are copied from the one file that gives it to the new one.
-  bool is_copied(const combined_dataset& d) const { return d.is_copied || (aggregation_ && !d.is_tiled()); }
+  bool is_copied(const combined_dataset& d) const { return d.is_copied || ((aggregation_ || options_.copies) && !d.is_tiled()); }
   bool is_stored(const std::string& path, const combined_dataset& d) const {
+    if (options_.copies) return d.is_stored_by_library();
     return d.is_stored() || (aggregation_ && !is_aggregated(path) && !is_copied(d));
   }
 
@@ -98,6 +102,8 @@ class combiner {
       copies.run(target);
       repack_options values_options;
       values_options.source = options_.sources[k];
+      values_options.memory = options_.memory;
+      values_options.threads = options_.threads;
       value_copier(source.view(), copies, changes, values_options).run();
       for (const tree_object& o : source.tree.objects) addresses_.emplace(o.path, copies.address_of_copy(o));
     });
@@ -108,7 +114,10 @@ class combiner {
     for (const tree_object& o : source.tree.objects) {
       if (o.kind != H5I_DATASET) continue;
       const combined_dataset& d = files_.datasets().at(o.path);
-      if (is_aggregated(o.path) || !is_copied(d) || d.parts[0].file != k) changes[o.address].mapping = mapping_of(o.path, d);
+      if (is_aggregated(o.path) || !is_copied(d) || d.parts[0].file != k) {
+        if (options_.copies) changes[o.address].joined = layout_of(d);
+        else changes[o.address].mapping = mapping_of(o.path, d);
+      }
       if (!dimensions_) continue;
       if (is_aggregated(o.path)) {
         changes[o.address].omitted_attributes = aggregation_->omitted_attributes(o.path);
@@ -129,7 +138,7 @@ class combiner {
     }
     for (const auto& [k, list] : parts) {
       const std::shared_ptr<opened_file> source = files_.open(k);
-      files_.require_same(k, *source);
+      files_.require_same(k, source->file);
       for (const auto& [path, part] : list) {
         std::optional<combined_files::loaded_values> values;
         files_.with_file(k, [&, &path = path, &part = part](const std::string&) { values = files_.load(*source, path, *part); });
@@ -141,6 +150,22 @@ class combiner {
         H5Dvlen_reclaim(values->type, memory, H5P_DEFAULT, values->bytes.data());
       }
     }
+  }
+
+  // Values that are copied from several files.
+  void write_joined(hid_t target) {
+    repack_options values_options;
+    values_options.memory = options_.memory;
+    values_options.threads = options_.threads;
+    values_options.progress = options_.copied;
+    joined_values values(files_, target, values_options);
+    for (const std::string& path : files_.order()) {
+      const combined_dataset& d = files_.datasets().at(path);
+      if (!d.is_left_out && !is_copied(d) && !is_stored(path, d)) values.write(path);
+    }
+    values.finish();
+    files_.report().copied_chunks = values.copier().copied_chunks();
+    files_.report().encoded_chunks = values.copier().encoded_chunks();
   }
 
   void write() {
@@ -159,7 +184,7 @@ class combiner {
     std::optional<hdf5::created_file> file;
     for (const std::size_t k : givers) {
       const std::shared_ptr<opened_file> source = files_.open(k);
-      files_.require_same(k, *source);
+      files_.require_same(k, source->file);
       if (aggregation_) files_.with_file(k, [&](const std::string&) { aggregation_->plan(*source, k); });
       const dataset_changes changes = changes_for(k, *source);
       file_copier copies(source->view(), changes);
@@ -177,6 +202,7 @@ class combiner {
     if (aggregation_) aggregation_->create(*file, *dimensions_);
     if (dimensions_) dimensions_->write(*file);
     write_stored(*file);
+    if (options_.copies) write_joined(*file);
     file->finish();
     files_.report().bytes = std::filesystem::file_size(target.temporary());
     target.finish();
@@ -222,6 +248,11 @@ combine_report combine(const combine_options& options) {
   require_dimensions(options);
   if (options.target.empty() || options.target.find("://") != std::string::npos)
     throw error(errc::invalid_option, "a file is written to a local disk, not to \"" + options.target + "\"");
+  if (options.copies && (options.cf_aggregation || options.base))
+    throw error(errc::invalid_option, "`copies` is for a file that has all values itself; remove `cf_aggregation` and `base`");
+  if (options.memory < min_memory)
+    throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
+                                          ", too little to copy values; use at least " + text::format_bytes(min_memory));
   if (options.base && options.base->url != "." && !options.cf_aggregation)
     throw error(errc::invalid_option,
                 "a virtual dataset names local files, and `base` names URLs; remove it, or set `cf_aggregation`");
@@ -232,7 +263,7 @@ combine_report combine(const combine_options& options) {
                   "\"" + io::redact_url(name) +
                       "\" cannot be combined along several dimensions: only whole files can; join along one with `concat`",
                   {io::redact_url(name)});
-    if (io::is_remote(name) && !options.servers && !options.cf_aggregation)
+    if (io::is_remote(name) && !options.servers && !options.cf_aggregation && !options.copies)
       throw error(errc::invalid_option,
                   "a virtual dataset names local files, unlike \"" + io::redact_url(name) +
                       "\"; write references to OUT.json, or set `cf_aggregation`",
@@ -242,7 +273,8 @@ combine_report combine(const combine_options& options) {
   return zarr::as_public_errors(options.target, options.sources[0], errc::damaged_source, [&] {
     try {
       combine_options effective = options;
-      effective.netcdf3 = options.netcdf3 || options.cf_aggregation;  // readers open the parts by themselves
+      // readers open the parts by themselves, or not at all
+      effective.netcdf3 = options.netcdf3 || options.cf_aggregation || options.copies;
       return repacking::combiner(effective).run();
     } catch (const hdf5::failure& e) {
       throw error(errc::io_failed,

@@ -107,6 +107,14 @@ std::map<std::string, const tree_object*> lenders_of_units(const opened_file& fi
 }
 }  // namespace
 
+void combined_dataset::add_layout(const combined_dataset& in_file) {
+  const std::uint64_t chunks = layout.chunks + in_file.layout.chunks, bytes = layout.stored_bytes + in_file.layout.stored_bytes;
+  if (layout.chunk.empty() && !in_file.layout.chunk.empty()) layout = in_file.layout;
+  layout.chunks = chunks;
+  layout.stored_bytes = bytes;
+  largest_chunk_bytes = std::max(largest_chunk_bytes, in_file.largest_chunk_bytes);
+}
+
 void combined_files::read() {
   number_steps();
   for (std::size_t k = 0; k < options_.sources.size(); ++k) {
@@ -140,6 +148,12 @@ void combined_files::report_progress(std::size_t k) const {
 
 std::shared_ptr<opened_file> combined_files::open(std::size_t k) const {
   return std::make_shared<opened_file>(options_.sources[k], source_options());
+}
+
+std::shared_ptr<const hdf5::source_file> combined_files::open_source(std::size_t k) const {
+  auto file = std::make_shared<hdf5::source_file>(options_.sources[k], source_options());
+  require_same(k, *file);
+  return file;
 }
 
 hdf5::source_options combined_files::source_options() const {
@@ -276,6 +290,8 @@ combined_dataset combined_files::describe_dataset(const opened_part& part, const
   combined_dataset d;
   d.dims = l.dims;
   d.element_bytes = l.element_bytes;
+  d.layout = l;
+  d.largest_chunk_bytes = l.chunk.empty() ? 0 : array::saturating_mul(array::product(l.chunk), l.element_bytes);
   d.axes = axes_of(part.file, o, dataset, l.dims.size());
   d.is_dimension_without_values = d.is_tiled() && hdf5::is_dimension_without_variable(dataset);
   d.terms["datatype"] = encoded_type(type);
@@ -291,6 +307,8 @@ combined_dataset combined_files::describe_dataset(const opened_part& part, const
   if (d.has_new_dimension) {
     d.dims.insert(d.dims.begin(), 1);
     d.axes.insert(d.axes.begin(), new_dimension_path());
+    d.layout.max_dims.insert(d.layout.max_dims.begin(), 1);
+    if (!l.chunk.empty()) d.layout.chunk.insert(d.layout.chunk.begin(), 1);
   }
   d.is_copied = d.dims.empty() || (l.linked_values && !d.is_tiled());
   if (d.is_tiled() && reference_map::has_references(type))
@@ -327,7 +345,10 @@ void combined_files::read_dataset(opened_part& part, const tree_object& o) {
   const auto [entry, is_new] = datasets_.try_emplace(o.path, in_file);
   combined_dataset& d = entry->second;
   if (is_new) order_.push_back(o.path);
-  else require_same_terms(part.number, o.path, d, in_file);
+  else {
+    require_same_terms(part.number, o.path, d, in_file);
+    d.add_layout(in_file);
+  }
   combined_dataset::file_part& p = d.parts.emplace_back();
   p.file = part.number;
   if (!in_file.time_encodings.empty()) {
@@ -483,8 +504,8 @@ void combined_files::describe() {
   }
 }
 
-void combined_files::require_same(std::size_t k, const opened_file& file) const {
-  if (file.file.state() != states_[k])
+void combined_files::require_same(std::size_t k, const hdf5::source_file& file) const {
+  if (file.state() != states_[k])
     throw error(errc::changed, "\"" + options_.sources[k] + "\" was changed while it was read; combine the files again",
                 {options_.sources[k]});
 }

@@ -43,6 +43,9 @@ struct combined_dataset {
   std::vector<std::string> axes;   // paths of their coordinate variables; "": all files have all of the dimension
   bool has_new_dimension = false;  // the first one
   std::uint64_t element_bytes = 0;
+  // The first file's that has chunks, else the first one's; with the new dimension. Its counts are those of all files.
+  dataset_layout layout = {};
+  std::uint64_t largest_chunk_bytes = 0;     // of all files
   std::map<std::string, std::string> terms;  // of its values
   bool is_copied = false;                    // its values are not mapped: it has no dimensions, or they lead to other objects
   bool is_dimension_without_values = false;
@@ -51,6 +54,8 @@ struct combined_dataset {
   array::extents shape = {};                          // of the whole
   bool is_left_out = false;
 
+  // Adds that of the next file that has the dataset.
+  void add_layout(const combined_dataset& in_file);
   bool is_tiled() const {
     return std::any_of(axes.begin(), axes.end(), [](const std::string& axis) { return !axis.empty(); });
   }
@@ -62,8 +67,10 @@ struct combined_dataset {
   std::optional<conversion::reconciled_encoding> stored_times = {};  // set if they differ: what the new file has
   hid_t stored_type = H5I_INVALID_HID;                               // of those, if it is another one than in the files
 
+  // It has no values, or other ones than the files.
+  bool is_stored_by_library() const { return stored_times || is_dimension_without_values; }
   // The new file has the values itself: a virtual dataset cannot convert times, nor map what has no dimensions.
-  bool is_stored() const { return stored_times || is_dimension_without_values || (has_new_dimension && dims.size() == 1); }
+  bool is_stored() const { return is_stored_by_library() || (has_new_dimension && dims.size() == 1); }
 };
 
 class combined_files {
@@ -93,8 +100,10 @@ class combined_files {
   loaded_values load(const opened_file& file, const std::string& path, const combined_dataset::file_part& p) const;
 
   std::shared_ptr<opened_file> open(std::size_t k) const;
+  // Without its tree. Throws what open() and require_same() throw.
+  std::shared_ptr<const hdf5::source_file> open_source(std::size_t k) const;
   // Throws zarrbits::error if the file is another one than when it was read.
-  void require_same(std::size_t k, const opened_file& file) const;
+  void require_same(std::size_t k, const hdf5::source_file& file) const;
   void report_progress(std::size_t k) const;
   void add_note(std::string sentence);
 

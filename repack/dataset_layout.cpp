@@ -12,6 +12,8 @@ namespace zarrbits::repacking {
 
 namespace {
 
+constexpr std::uint64_t max_sparse_bytes = 1U << 30;
+constexpr std::uint64_t max_expansion = 1000;  // of the bytes of a dataset to those that are stored
 constexpr std::uint64_t nowhere = std::numeric_limits<std::uint64_t>::max();
 
 dataset_layout read_layout(const hdf5::source_file& file, hid_t dataset) {
@@ -74,6 +76,10 @@ std::uint64_t file_contents::first_value() const {
 
 std::uint64_t file_contents::first_chunk() const {
   return first_of(datasets, [](const dataset_layout& l) { return l.layout == H5D_CHUNKED; });
+}
+
+bool is_mostly_unwritten(std::uint64_t bytes, std::uint64_t stored_bytes) {
+  return bytes > max_sparse_bytes && bytes / max_expansion > stored_bytes;
 }
 
 file_contents read_contents(const hdf5::source_file& file, const file_tree& tree) {

@@ -40,6 +40,9 @@ struct file_contents {
   std::uint64_t first_chunk() const;
 };
 
+// True if a dataset is far larger than what the files have of it: no work may grow with its size.
+bool is_mostly_unwritten(std::uint64_t bytes, std::uint64_t stored_bytes);
+
 // Throws hdf5::failure, with the path.
 file_contents read_contents(const hdf5::source_file& file, const file_tree& tree);
 

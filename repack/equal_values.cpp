@@ -18,8 +18,6 @@ namespace zarrbits::repacking {
 namespace {
 
 constexpr std::uint64_t compared_bytes = 16U << 20;  // of a dataset, at a time
-constexpr std::uint64_t max_sparse_bytes = 1U << 30;
-constexpr std::uint64_t max_expansion = 1000;  // of the bytes of a dataset to those that are stored
 
 }  // namespace
 
@@ -51,7 +49,7 @@ bool have_equal_values(const opened_file& a, const opened_file& b, const std::st
       a.contents.datasets.at(in_a.address).stored_bytes + b.contents.datasets.at(in_b.address).stored_bytes;
   const std::uint64_t bytes = array::saturating_mul(array::product(dims), size);
   if (bytes == 0 || stored == 0) return true;
-  if (bytes > max_sparse_bytes && bytes / max_expansion > stored)
+  if (is_mostly_unwritten(bytes, stored))
     throw error(errc::not_joinable,
                 "\"" + text::escape_name(path) + "\" of \"" + b.file.path() +
                     "\" is far larger than what the file has of it, and other files have it, too; leave it out of them",

@@ -114,7 +114,9 @@ bool has_references_in_fill_value(hid_t dataset) {
 void set_filters(hid_t properties, const std::vector<hdf5::filter>& filters) {
   if (H5Pget_nfilters(properties) > 0) hdf5::check(H5Premove_filter(properties, H5Z_FILTER_ALL), "remove the filters");
   for (const hdf5::filter& f : filters)
-    hdf5::check(H5Pset_filter(properties, f.id, H5Z_FLAG_MANDATORY, f.values.size(), f.values.data()), "set a filter");
+    hdf5::check(
+        H5Pset_filter(properties, f.id, f.is_optional ? H5Z_FLAG_OPTIONAL : H5Z_FLAG_MANDATORY, f.values.size(), f.values.data()),
+        "set a filter");
 }
 
 // The property list has the version of the source's format, which may be newer than that of the new file. `chunk`: empty without
@@ -181,6 +183,7 @@ void file_copier::find_filters_of_plugins() {
   for (const auto& [address, l] : contents_.datasets) add(l.filters.filters);
   for (const auto& [address, change] : changes_) {
     if (change.filters) add(*change.filters);
+    if (change.joined) add(change.joined->filters);
   }
 }
 
@@ -225,7 +228,8 @@ void file_copier::run(hid_t target) {
   register_placeholders(true);
   // filters may compute parameters for other chunks, so this comes before they get placeholders
   for_each_object([&](const tree_object& o) {
-    if (changes_.contains(o.address) && !given_.contains(o.address) &&
+    const auto change = changes_.find(o.address);
+    if (change != changes_.end() && !change->second.keeps_chunks() && !given_.contains(o.address) &&
         has_filters_of_plugins(contents_.datasets.at(o.address).filters))
       recoded_[o.address] = create_dataset(H5I_INVALID_HID, {}, o, H5P_DEFAULT);
   });
@@ -347,6 +351,13 @@ hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, con
     space = hdf5::handle(H5Screate_simple(static_cast<int>(mapping.dims.size()), hdf5::to_hsize(mapping.dims).data(), nullptr),
                          "create a dataspace");
   }
+  const joined_layout* const joined = is_changed && change->second.joined ? &*change->second.joined : nullptr;
+  if (joined) {
+    if (joined->type >= 0) other_type = hdf5::handle(H5Tcopy(joined->type), "copy a datatype");
+    properties = joined_properties(*joined, properties, other_type ? other_type.get() : stored_type.get());
+    space = joined_space(*joined);
+    set_filters(properties, joined->filters);
+  }
   reset_layout(properties, is_changed && !change->second.chunk.empty() ? change->second.chunk : hdf5::chunk_extent(properties));
   if (filters.partial_unfiltered && !is_changed)
     hdf5::check(H5Pset_chunk_opts(properties, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), "set the options of chunks");
@@ -362,7 +373,8 @@ hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, con
     copy = hdf5::handle(H5Dcreate2(group, link.name.c_str(), type, space, properties_of_link, properties, H5P_DEFAULT),
                         "create a dataset");
   }
-  if (!is_changed && !are_same_filters(filters.filters, hdf5::read_pipeline(creation_properties_of(copy, o.kind)).filters))
+  const std::vector<hdf5::filter>* const expected = joined ? &joined->filters : is_changed ? nullptr : &filters.filters;
+  if (expected && !are_same_filters(*expected, hdf5::read_pipeline(creation_properties_of(copy, o.kind)).filters))
     throw hdf5::failure("a filter changed its parameters");
   return copy;
 }

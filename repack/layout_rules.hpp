@@ -6,6 +6,7 @@
 #define ZARRBITS_REPACK_LAYOUT_RULES_HPP
 
 #include "repack/dataset_layout.hpp"
+#include "repack/joined_layout.hpp"
 #include "repack/virtual_mapping.hpp"
 
 #include <zarrbits/repack.hpp>
@@ -29,9 +30,13 @@ struct dataset_change {
   std::string reason = {};                                // a rule, or an option
   bool has_chosen_filters = false;                        // by an option
   std::optional<virtual_mapping> mapping = {};            // set: its values are in other files
+  std::optional<joined_layout> joined = {};               // set: several files have its values, which are written later
   std::set<std::string> omitted_attributes = {};          // names
 
-  explicit operator bool() const { return !chunk.empty() || filters || mapping || !omitted_attributes.empty(); }
+  explicit operator bool() const { return !chunk.empty() || filters || mapping || joined || !omitted_attributes.empty(); }
+  bool keeps_chunks() const { return chunk.empty() && !filters; }
+  // True if it gets no values from the source that it is created by.
+  bool has_values_elsewhere() const { return mapping || joined; }
 };
 using dataset_changes = std::map<haddr_t, dataset_change>;
 

@@ -16,6 +16,7 @@ namespace zarrbits::repacking {
 namespace {
 
 constexpr std::size_t min_chunks_for_trial = 16;  // fewer are encoded in the time of a trial
+constexpr std::size_t max_open_parts = 32;        // of several files
 constexpr std::size_t max_samples = 8;            // chunks of a dataset, for an estimate
 constexpr std::uint64_t max_sample_bytes = 256U << 20;
 constexpr std::uint64_t min_decoded_at_once = 1U << 20;  // by a thread, of chunks that are smaller
@@ -40,24 +41,25 @@ std::size_t threads_for(const repack_options& options, std::uint64_t bytes) {
 
 copy_estimate estimate_copied(const dataset_pair& d) {
   copy_estimate e{d.has_chunks ? d.layout.chunks : 0, d.layout.stored_bytes};
-  if (!d.chunks || d.layout.linked_values || d.layout.chunks == 0) return e;
+  if (d.largest_source_chunk_bytes == 0 || d.layout.linked_values || d.layout.chunks == 0) return e;
   const auto begun = std::chrono::steady_clock::now();
   std::uint64_t bytes = 0, count = 0;
   const std::uint64_t step = d.layout.chunks / max_samples + 1;
-  d.chunks->for_each([&](const array::extents& index, std::uint64_t) {
-    if (count++ % step == 0) bytes += d.chunks->read(d.chunks->locate(index)).size();
+  const auto part = d.parts.open(0);
+  part->chunks->for_each([&](const array::extents& index, std::uint64_t) {
+    if (count++ % step == 0) bytes += part->chunks->read(part->chunks->locate(index)).size();
   });
   if (bytes > 0) e.seconds = seconds_since(begun) * static_cast<double>(e.bytes) / static_cast<double>(bytes);
   return e;
 }
 
-recoder::recoder(const dataset_pair& d, const repack_options& options)
+recoder::recoder(const dataset_pair& d, const repack_options& options, std::vector<std::uint64_t> needed)
     : dataset_(d),
       options_(options),
       reader_(d),
       element_(d.layout.element_bytes),
       array_box_{array::extents(d.layout.dims.size(), 0), d.layout.dims},
-      needed_(d.needed_chunks()) {}
+      needed_(std::move(needed)) {}
 
 // The level of deflate is libdeflate's first, which takes half the time of its fourth, where that makes chunks no larger than the
 // source's are: two of them are tried. An option's level is kept, and that of values that deflate is new to.
@@ -66,8 +68,8 @@ hdf5::pipeline recoder::fastest_encoding() const {
   hdf5::pipeline fast = d.filters;
   hdf5::filter* const deflate = find_deflate(fast);
   hdf5::pipeline of_source = d.layout.filters;
-  if (!deflate || deflate->values.empty() || deflate->values[0] < 2 || !d.chunks || d.change->has_chosen_filters ||
-      !find_deflate(of_source) || needed_.size() < min_chunks_for_trial)
+  if (!deflate || deflate->values.empty() || deflate->values[0] < 2 || d.largest_source_chunk_bytes == 0 || d.has_several_files ||
+      (d.change && d.change->has_chosen_filters) || !find_deflate(of_source) || needed_.size() < min_chunks_for_trial)
     return fast;
   deflate->values[0] = 1;
   const std::size_t tried[2] = {needed_.size() / 3, 2 * needed_.size() / 3};
@@ -90,10 +92,11 @@ copy_estimate recoder::estimate() const {
   const double all_elements = static_cast<double>(array::product(d.layout.dims)) * static_cast<double>(needed_.size()) /
                               static_cast<double>(d.grid.chunks());  // chunks at the edge have fewer
   double decoding = 0, encoding = 0;                                 // seconds for an element
-  if (d.chunks) {
-    const array::extents place = d.chunks->grid().chunk_of(d.grid.start(d.grid.chunk_at(needed_[needed_.size() / 2])));
+  if (d.largest_source_chunk_bytes > 0) {
+    const auto part = d.parts.open(0);
+    const array::extents place = part->chunks->grid().chunk_of(d.grid.start(d.grid.chunk_at(needed_[needed_.size() / 2])));
     const auto begun = std::chrono::steady_clock::now();
-    const array::box one = d.chunks->grid().box_of(place);
+    const array::box one = part->inside(place);
     (void)reader_.read(one);
     decoding = seconds_since(begun) / static_cast<double>(one.elements());
   }
@@ -101,7 +104,8 @@ copy_estimate recoder::estimate() const {
   const std::size_t count = std::min<std::size_t>(max_samples, needed_.size());
   for (std::size_t i = 0; i < count; ++i) {
     const array::box b = d.grid.box_of(d.grid.chunk_at(needed_[needed_.size() / count * i + needed_.size() / count / 2]));
-    if (d.chunks && array::saturating_mul(d.chunks->grid().chunks_over(b).elements(), d.source_chunk_bytes()) > max_sample_bytes)
+    if (d.largest_source_chunk_bytes > 0 &&
+        array::saturating_mul(d.parts.open(0)->chunks_over(b).elements(), d.largest_source_chunk_bytes) > max_sample_bytes)
       break;
     compressors::buffer values = reader_.read(b);
     const auto begun = std::chrono::steady_clock::now();
@@ -119,12 +123,10 @@ copy_estimate recoder::estimate() const {
   return e;
 }
 
-std::uint64_t recoder::largest_chunk() const {
-  return std::max(dataset_.chunk_bytes(), dataset_.chunks ? dataset_.source_chunk_bytes() : 0);
-}
+std::uint64_t recoder::largest_chunk() const { return std::max(dataset_.chunk_bytes(), dataset_.largest_source_chunk_bytes); }
 
 array::rechunk_plan recoder::plan() const {
-  const array::extents source_chunk = dataset_.chunks ? dataset_.chunks->grid().chunk : dataset_.grid.chunk;
+  const array::extents& source_chunk = dataset_.layout.chunk.empty() ? dataset_.grid.chunk : dataset_.layout.chunk;
   const auto within = [&](array::extents shape) {
     for (std::size_t i = 0; i < shape.size(); ++i)
       shape[i] = std::min(shape[i], std::max<std::uint64_t>(dataset_.layout.dims[i], 1));
@@ -134,7 +136,7 @@ array::rechunk_plan recoder::plan() const {
                               .source_chunk = within(source_chunk),
                               .target_object = within(dataset_.grid.chunk),
                               .element = element_,
-                              .may_use_scratch = dataset_.chunks.has_value()},
+                              .may_use_scratch = dataset_.largest_source_chunk_bytes > 0 && !dataset_.has_several_files},
                              options_.memory / 4);
 }
 
@@ -160,28 +162,60 @@ void recoder::for_each_group(const array::chunk_grid& grid, const numbers& boxes
 
 // All threads decode the source's chunks into the boxes.
 void recoder::decode(std::span<loaded_box> boxes) const {
-  struct chunk_of_box {
-    std::size_t box;
-    array::extents index;
-  };
-  std::vector<chunk_of_box> chunks;
-  for (std::size_t i = 0; dataset_.chunks && i < boxes.size(); ++i) {
-    array::for_each_index(dataset_.chunks->grid().chunks_over(boxes[i].box), [&](const array::extents& index) {
-      chunks.push_back({i, index});
-    });
+  in_all_threads(boxes.size(), [&](std::size_t i) { reader_.fill(boxes[i].values, boxes[i].box.elements()); });
+  const part_list& parts = dataset_.parts;
+  std::vector<std::shared_ptr<const dataset_part>> opened;
+  for (std::size_t i = 0; i < parts.places.size(); ++i) {
+    const bool is_shared = std::any_of(boxes.begin(), boxes.end(),
+                                       [&](const loaded_box& b) { return !array::intersect(parts.places[i], b.box).empty(); });
+    if (!is_shared) continue;
+    opened.push_back(parts.open(i));
+    if (opened.size() < max_open_parts) continue;
+    decode(opened, boxes);
+    opened.clear();
   }
-  in_all_threads(boxes.size(), [&](std::size_t i) {
-    reader_.fill(boxes[i].values, boxes[i].box.elements());
-    if (!dataset_.chunks) reader_.read_unchunked(boxes[i].values, boxes[i].box);
+  decode(opened, boxes);
+}
+
+// False for a box whose chunks were copied.
+bool recoder::is_needed(const array::box& b) const {
+  numbers chunks;
+  dataset_.add_chunks_over(b, chunks);
+  return std::any_of(chunks.begin(), chunks.end(),
+                     [&](std::uint64_t number) { return std::binary_search(needed_.begin(), needed_.end(), number); });
+}
+
+void recoder::decode(std::span<const std::shared_ptr<const dataset_part>> parts, std::span<loaded_box> boxes) const {
+  struct chunk_of_box {
+    loaded_box* box;
+    const dataset_part* part;
+    array::extents index;  // without chunks empty
+  };
+  std::vector<chunk_of_box> chunks, unchunked;
+  for (loaded_box& b : boxes) {
+    for (const auto& part : parts) {
+      const array::box shared = array::intersect(part->place, b.box);
+      if (shared.empty()) continue;
+      if (!part->chunks) {
+        if (part->has_values) unchunked.push_back({&b, part.get(), {}});
+        continue;
+      }
+      array::for_each_index(part->chunks_over(shared), [&](const array::extents& index) {
+        if (!dataset_.has_several_files || is_needed(part->inside(index))) chunks.push_back({&b, part.get(), index});
+      });
+    }
+  }
+  in_all_threads(unchunked.size(), [&](std::size_t i) {
+    reader_.read_unchunked(*unchunked[i].part, unchunked[i].box->values, unchunked[i].box->box);
   });
   if (chunks.empty()) return;
   // small chunks that lie beside each other in a box share lines of the cache, which threads would take from each other
   const std::size_t at_once = static_cast<std::size_t>(std::clamp<std::uint64_t>(
-      min_decoded_at_once / std::max<std::uint64_t>(dataset_.source_chunk_bytes(), 1), 1, chunks.size() / 64 + 1));
+      min_decoded_at_once / std::max<std::uint64_t>(dataset_.largest_source_chunk_bytes, 1), 1, chunks.size() / 64 + 1));
   in_all_threads((chunks.size() + at_once - 1) / at_once, [&](std::size_t run) {
     for (std::size_t i = run * at_once; i < std::min((run + 1) * at_once, chunks.size()); ++i) {
-      loaded_box& b = boxes[chunks[i].box];
-      reader_.decode(chunks[i].index, b.values, b.box);
+      const chunk_of_box& c = chunks[i];
+      reader_.decode(*c.part, c.index, c.box->values, c.box->box);
     }
   });
 }
@@ -199,12 +233,12 @@ void recoder::stage(const array::rechunk_plan& plan, const std::function<void(do
   staged_boxes_ = {dataset_.layout.dims, plan.staged};
   const array::chunk_grid regions{dataset_.layout.dims, plan.region};
   const array::extents counts = staged_boxes_.counts();
-  dataset_.chunks->for_each([&](const array::extents& index, std::uint64_t) {
-    const std::uint64_t number = array::ravel(staged_boxes_.chunk_of(dataset_.chunks->grid().start(index)), counts);
+  const auto part = dataset_.parts.open(0);
+  part->chunks->for_each([&](const array::extents& index, std::uint64_t) {
+    const std::uint64_t number = array::ravel(staged_boxes_.chunk_of(part->chunks->grid().start(index)), counts);
     if (staged_.empty() || staged_.back() != number) staged_.push_back(number);
   });
-  std::sort(staged_.begin(), staged_.end());
-  staged_.erase(std::unique(staged_.begin(), staged_.end()), staged_.end());
+  make_unique(staged_);
   struct tile {
     std::size_t box;
     array::box region;
@@ -302,8 +336,7 @@ void recoder::run(const std::function<void(double share)>& progress) {
     const array::extents region = regions.chunk_of(dataset_.grid.start(dataset_.grid.chunk_at(number)));
     needed_regions.push_back(array::ravel(region, regions.counts()));
   }
-  std::sort(needed_regions.begin(), needed_regions.end());
-  needed_regions.erase(std::unique(needed_regions.begin(), needed_regions.end()), needed_regions.end());
+  make_unique(needed_regions);
   for_each_group(regions, needed_regions, [&](std::span<loaded_box> boxes) {
     if (scratch_) read_staged(boxes);
     else decode(boxes);

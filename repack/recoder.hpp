@@ -2,7 +2,7 @@
 //
 // Gives the values of a dataset other chunks or filters, in bounded memory and in all threads.
 //
-//   recoder work(pair, options);
+//   recoder work(pair, options, pair.needed_chunks());
 //   work.run([](double share) { ... });   // of the dataset, since the last call
 //
 #ifndef ZARRBITS_REPACK_RECODER_HPP
@@ -40,8 +40,8 @@ std::size_t threads_for(const repack_options& options, std::uint64_t bytes);
 
 class recoder {
  public:
-  // The references live as long as this.
-  recoder(const dataset_pair& d, const repack_options& options);
+  // `needed`: numbers of the chunks of the copy that are encoded, sorted. The references live as long as this.
+  recoder(const dataset_pair& d, const repack_options& options, std::vector<std::uint64_t> needed);
 
   // Throws hdf5::failure, io::read_error, compressors::corrupt_chunk and zarrbits::error.
   void run(const std::function<void(double share)>& progress);
@@ -62,7 +62,9 @@ class recoder {
   void in_all_threads(std::size_t count, const Make& make) const;
   template <class Use>
   void for_each_group(const array::chunk_grid& grid, const numbers& boxes, const Use& use) const;
+  bool is_needed(const array::box& b) const;
   void decode(std::span<loaded_box> boxes) const;
+  void decode(std::span<const std::shared_ptr<const dataset_part>> parts, std::span<loaded_box> boxes) const;
   void stage(const array::rechunk_plan& plan, const std::function<void(double share)>& progress);
   void read_staged(std::span<loaded_box> regions) const;
   std::uint64_t offset_of(const array::box& tile, const array::box& region) const;

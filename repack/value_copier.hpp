@@ -43,22 +43,12 @@ class value_copier {
   template <class Visit>
   void for_each_dataset(const Visit& visit);
   dataset_pair open(const tree_object& o, const dataset_layout& l) const;
-  void require_filters(const dataset_pair& d) const;
   void reserve_index(const dataset_pair& d) const;
-  void copy_linked(const dataset_pair& d);
-  void copy_linked_box(const dataset_pair& d, const array::box& b);
-  bool was_written(const dataset_pair& d, const array::box& b, const std::vector<std::byte>& values) const;
-  void write_one_by_one(const dataset_pair& d, const array::box& b, const std::vector<std::byte>& values) const;
-  void copy_unchunked(const dataset_pair& d);
-  void copy_chunks(const dataset_pair& d);
-  void recode(const dataset_pair& d);
-  void add_progress(const dataset_pair& d, std::uint64_t bytes);
 
   const opened_contents& source_;
   const file_copier& copies_;
   const dataset_changes& changes_;
   const repack_options& options_;
-  std::uint64_t done_ = 0, total_ = 0;
 };
 
 }  // namespace zarrbits::repacking

@@ -16,7 +16,7 @@ std::string without_patterns(const std::string& name) {
 
 }  // namespace
 
-hdf5::handle virtual_properties(const virtual_mapping& mapping, hid_t properties_of_part, hid_t type) {
+hdf5::handle properties_without_layout(hid_t properties_of_part, hid_t type) {
   hdf5::handle properties(H5Pcreate(H5P_DATASET_CREATE), "create properties");
   hdf5::check(H5Pset_obj_track_times(properties, false), "leave out times");
   unsigned order = 0, max_compact = 0, min_dense = 0;
@@ -31,6 +31,11 @@ hdf5::handle virtual_properties(const virtual_mapping& mapping, hid_t properties
     hdf5::check(H5Pget_fill_value(properties_of_part, type, value.data()), "get the fill value");
     hdf5::check(H5Pset_fill_value(properties, type, value.data()), "set the fill value");
   }
+  return properties;
+}
+
+hdf5::handle virtual_properties(const virtual_mapping& mapping, hid_t properties_of_part, hid_t type) {
+  hdf5::handle properties = properties_without_layout(properties_of_part, type);
   const hdf5::handle whole(H5Screate_simple(static_cast<int>(mapping.dims.size()), hdf5::to_hsize(mapping.dims).data(), nullptr),
                            "create a dataspace");
   for (const virtual_mapping::part& p : mapping.parts) {

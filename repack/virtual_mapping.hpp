@@ -25,6 +25,10 @@ struct virtual_mapping {
   hid_t type = H5I_INVALID_HID;  // another one than that of the parts, if set; not owned
 };
 
+// The fill value and the order of attributes of a dataset that has the type, and nothing else of its properties. Throws
+// hdf5::failure.
+hdf5::handle properties_without_layout(hid_t properties_of_part, hid_t type);
+
 // Properties for a virtual dataset with the fill value and the order of attributes of one of its parts, which has the type.
 // Throws hdf5::failure.
 hdf5::handle virtual_properties(const virtual_mapping& mapping, hid_t properties_of_part, hid_t type);

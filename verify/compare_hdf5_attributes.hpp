@@ -16,8 +16,8 @@ void compare_hdf5_attributes(hid_t first, hid_t second, const hdf5_context& cont
                              const std::set<std::string>& ignored = {});
 
 // A sentence on what differs between two dataspaces, such as "has the shape [3], in the second file [4]"; "" if nothing does.
-// Throws source_error.
-std::string dataspace_difference(hid_t first, hid_t second);
+// `compares_maximum`: the shapes that they may grow to are compared, too. Throws source_error.
+std::string dataspace_difference(hid_t first, hid_t second, bool compares_maximum = true);
 
 }  // namespace zarrbits::verification
 

@@ -80,7 +80,7 @@ bool hdf5_dataset_comparison::compare_description() {
   if (!reason.empty()) is_comparable = false;
   else reason = context_.elements.named_type_difference(first_.type.get(), second_.type.get());
   if (!reason.empty()) add_reason(f_, verdict::differs, "has a different type: " + reason);
-  reason = dataspace_difference(first_.space.get(), second_.space.get());
+  reason = dataspace_difference(first_.space.get(), second_.space.get(), context_.compares_maximum);
   if (!reason.empty()) add_reason(f_, verdict::differs, reason);
   if (H5Sget_simple_extent_type(first_.space.get()) != H5Sget_simple_extent_type(second_.space.get())) return false;
   if (H5Sget_simple_extent_type(first_.space.get()) != H5S_NULL) {

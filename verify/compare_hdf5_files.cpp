@@ -131,8 +131,12 @@ class files_comparison {
         requested_(options.include, options.exclude),
         pairs_(first_, second_, requested_, result),
         elements_(first_, second_, pairs_),
-        context_{first_file_, second_file_, elements_, std::max<std::uint64_t>(options.memory / 8, 1 << 16),
-                 [this](std::uint64_t bytes) { progress_.add_bytes(bytes); }},
+        context_{first_file_,
+                 second_file_,
+                 elements_,
+                 std::max<std::uint64_t>(options.memory / 8, 1 << 16),
+                 [this](std::uint64_t bytes) { progress_.add_bytes(bytes); },
+                 !options.is_combined},
         result_(result) {}
 
   void run() {

@@ -22,6 +22,7 @@ struct hdf5_context {
   element_comparison& elements;
   std::uint64_t memory;  // bytes of a block, and of its strings, in one file
   std::function<void(std::uint64_t bytes)> report_progress;
+  bool compares_maximum = true;  // of the shapes of datasets
 };
 
 // Adds a sentence to the finding on an object. Its verdict becomes the most severe one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Many HDF5 or netCDF-4 files as one: an HDF5 file with virtual datasets, whose values stay in the files.
+// Many HDF5 or netCDF-4 files as one: an HDF5 file with virtual datasets, whose values stay in the files, or with copies of them.
 //
 //   // tiles of a map for each month: where each belongs follows from the values of its time, x and y
 //   zarrbits::combine({.sources = {"m1x0y0.nc", "m1x1y0.nc", "m2x0y0.nc"}, .dimensions = {"time", "x", "y"}, .target =
@@ -10,7 +10,9 @@
 // does (`places`). A part that no file has reads as the fill value. Datasets without such a dimension are equal in all files.
 // HDF5 1.10 or newer, and what builds on it, reads the file, and convert() copies the chunks of its parts, or refers to them.
 // Times of another epoch are stored in that of the first file. In place of virtual datasets, the file may have aggregation
-// variables of CF-1.13.
+// variables of CF-1.13, or the values themselves:
+//
+//   zarrbits::combine({.sources = {"m1.nc", "m2.nc"}, .dimensions = {"time"}, .target = "all.nc", .copies = true});
 //
 // Needs libhdf5 at link time, the header does not. It keeps process-wide state: call these functions from one thread at a time.
 //
@@ -31,7 +33,7 @@ namespace zarrbits {
 
 // What is combined, and how.
 struct combine_options {
-  std::vector<std::string> sources = {};     // files, on servers too with `cf_aggregation` or `servers`
+  std::vector<std::string> sources = {};     // files, on servers too with `copies`, `cf_aggregation` or `servers`
   std::vector<std::string> dimensions = {};  // names of those that the files have parts of; each has a coordinate variable
   // Set: the files are also steps of a new dimension of this name, the first one of all datasets but the dimension scales. With
   // `dimensions`, all files in one folder are the same step, and folders are in the order of the files; without, each file is
@@ -45,8 +47,15 @@ struct combine_options {
   // What to do with a dataset that several files have for the same place, with other values: fail with a sentence, take that of
   // the first file, or leave it out.
   enum class different_type { refuse, first, skip } different = different_type::refuse;
-  bool overwrite = false;  // replace a target that is an HDF5 file
-  bool fsync = false;      // flush the file to the disk before it gets its name
+  // The new file has the values of all files itself, and names none of them. A dataset has the chunks, the filters and the
+  // unlimited dimensions of the first file that has it in chunks. Stored chunks that are chunks of the whole, too, are copied as
+  // they are, also those of filters that nothing here can decode; other values are decoded and encoded. What no file has written
+  // stays so. The sources may be on servers, and netCDF-3.
+  bool copies = false;
+  unsigned threads = 0;                             // that decode and encode; 0: as many as there are processors
+  std::uint64_t memory = std::uint64_t{512} << 20;  // limit for values in progress
+  bool overwrite = false;                           // replace a target that is an HDF5 file
+  bool fsync = false;                               // flush the file to the disk before it gets its name
   // The new file has aggregation variables of CF-1.13 in place of virtual datasets. Coordinates and their bounds keep their
   // values in it, and so does a dataset of at most 256 MiB that cannot be an aggregation variable, with a note: one with a part
   // that is in no file, with values that are not numbers, or with a dimension that has no name. The sources may be netCDF-3.
@@ -61,6 +70,8 @@ struct combine_options {
   remote_access remote = {};  // how files on servers are reached
   bool lock = true;           // false: also read a file that another process has open for writing
   std::function<void(const std::string& file, std::uint64_t done, std::uint64_t files)> progress = {};  // called repeatedly
+  // With `copies`: then called repeatedly, with a dataset's path.
+  std::function<void(const std::string& path, std::uint64_t done, std::uint64_t bytes)> copied = {};
 };
 
 // Where a file lies along one dimension.
@@ -82,6 +93,8 @@ struct combined_file {
 struct combine_report {
   std::vector<combined_file> files;  // in the order of the options
   std::uint64_t bytes = 0;           // size of the new file
+  // With `copies`: chunks of joined datasets that were copied as they are stored, and others, which were encoded.
+  std::uint64_t copied_chunks = 0, encoded_chunks = 0;
   // Sentences: parts that are in no file, datasets that some files do not have, or that differ.
   std::vector<std::string> notes;
 };

@@ -113,6 +113,9 @@ struct verify_options {
   // With `concat`: the files are some of those in the store, whose notes say where each one is. Only values are compared, and
   // neither the length of the arrays nor what no file of these has.
   bool part = false;
+  // The source is a file of combine(), in place of several files, and the store is an HDF5 file that was made of these. Virtual
+  // datasets cannot grow, so the maximum shapes of datasets are not compared.
+  bool is_combined = false;
   // A directory, a file "x.zip", or "s3://bucket/prefix"; or an HDF5 file, or an object of it, as for `source`.
   std::string store = {};
   // As given to convert: names in references are those of local files, which are read.

@@ -178,11 +178,12 @@ def convert(
     progress: a function that is called with a Progress now and then, once the total is known, and may raise to stop; or True:
     a bar, where tqdm is installed and a terminal or notebook shows it.
     Ctrl-C ends the command, which leaves nothing that looks whole.
-    Where there is nothing to do for `resume` or `append`, the report has no objects; nor has that of `virtual` with an HDF5 file
-    as the store, whose document has `files` and `notes`.
+    Where there is nothing to do for `resume` or `append`, the report has no objects; nor has that of several HDF5 files as
+    one, whose document has `files` and `notes`.
 
     A store whose name is that of an HDF5 file, such as OUT.h5 or OUT.nc, becomes one, with the options of export_store(), or,
-    from an HDF5 file, those of repack(); the error names those that such a pair does not have.
+    from an HDF5 file, those of repack(); the error names those that such a pair does not have. With `concat` or `concat_new`, it
+    has the values of all files.
 
     bits: a number for all datasets, or a dict of patterns: bits={"/movie/frames": 12}.
     chunk: a shape, or a dict of dimensions and of patterns: chunk={"time": 24, "/t2m": {"time": 768, "lat": -1}}; for an HDF5

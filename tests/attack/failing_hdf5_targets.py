@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every call that writes fails once (ENOSPC, EIO, EACCES) while repack or export makes an HDF5 file:
+"""Every call that writes fails once (ENOSPC, EIO, EACCES) while an HDF5 file is made by repack, by export, or of several files:
 the run ends with a failure, and what had the file's name before has it still, or with the right file. Nothing else is left.
 
 ZARRBITS_CASES: how many for each way, 4 by default; 0: all calls with all three errors. ZARRBITS_SEED: others."""
@@ -26,6 +26,8 @@ WAYS = {
     "repack in place": (None, "repack", ["--layout", "cloud", "--in-place"]),
     "repack in place, synced": (None, "repack", ["--chunk", "/deflate=50x20", "--in-place", "--fsync"]),
     "repack with a scratch file": ("in.h5", "repack", COLUMNS),
+    "joined": ("[io][nl]*.h5", "convert", ["--concat-new", "run"]),
+    "joined, synced, replaced": ("[io][nl]*.h5", "convert", ["--concat-new", "run", "--fsync", "--overwrite"]),
     "export": ("in.zarr", "export", []),
     "export, synced": ("in.zarr", "export", ["--fsync"]),
     "export, replaced": ("in.zarr", "export", ["--overwrite"]),

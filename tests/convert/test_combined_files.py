@@ -275,7 +275,7 @@ def test_order_by_value_is_that_of_the_coordinates(tmp_path):
     told = refused("convert", "--concat-new", "m", "--concat", "time", "--order", "name", *names, tmp_path / "no.zarr", status=2)
     assert "the same number of files" in told and 'r2" with 2' in told
     told = refused("convert", "--virtual", "--concat", "time", "--allow-overlap", *names, tmp_path / "no.h5", status=2)
-    assert "--allow-overlap is for copies" in told
+    assert "--allow-overlap is for OUT.zarr" in told
 
 
 def test_an_hdf5_file_of_virtual_datasets(tmp_path):

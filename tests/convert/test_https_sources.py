@@ -337,6 +337,10 @@ def test_parts_of_several_dimensions_are_what_local_files_make(server, options):
 def test_references_to_parts_of_several_dimensions(server):
     names, values = make_tiles()
     remote = upload(server, *names)
+    z("convert", "-q", "--concat", "y,x", *remote, "all.nc")
+    z("convert", "-q", "--concat", "y,x", *names, "local.nc")
+    assert pathlib.Path("all.nc").read_bytes() == pathlib.Path("local.nc").read_bytes()
+    z("verify", "--concat", "y,x", *remote, "all.nc")
     z("convert", "-q", "--virtual", "--concat", "y,x", *remote, "refs.json", "--zarr-format", "3", "--grid", "rectilinear")
     refs = json.loads(pathlib.Path("refs.json").read_text())["refs"]
     chunks = [v for k, v in refs.items() if k.startswith("v/c/") and isinstance(v, list) and v[0] in remote]

@@ -7,10 +7,11 @@ ZARRBITS_MUTATIONS: damaged files, 25 by default. ZARRBITS_SEED: others."""
 import json
 import os
 
+import h5py
 import numpy as np
 import pytest
 
-from harness import convert, refused, run, same, verify
+from harness import convert, execute, refused, run, same, verify
 from netcdf3_bytes import DOUBLE, FLOAT, INT, Header
 from netcdf3_files import KINDS, ncgen, netcdf4_values
 from store import Store
@@ -94,6 +95,25 @@ def test_other_ways_to_join(tmp_path, kind):
     check(tmp_path / "n", pairs, "--concat-new", "run", "--exclude", "/time")
     (tmp_path / "m").mkdir()
     check(tmp_path / "m", [(pairs[0][0], pairs[0][1]), (pairs[1][1], pairs[1][0]), pairs[2]], "--concat", "time")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_file_with_copies(tmp_path, kind):
+    """An HDF5 file that has all values, also of a netCDF-3 and a netCDF-4 file."""
+    pairs = [pair(tmp_path, f"{i}.nc", series(2 * i, 2), kind) for i in range(3)]
+    for name, files in ("three.nc", [a for a, _ in pairs]), ("both.nc", [pairs[0][0], pairs[1][1], pairs[2][0]]):
+        convert("-q", "--concat", "time", *files, tmp_path / name)
+        assert not verify("--concat", "time", *files, tmp_path / name)["findings"]
+        assert "time = UNLIMITED ; // (6 currently)" in execute("ncdump", "-h", tmp_path / name).stdout
+        with h5py.File(tmp_path / name) as f:
+            for variable in "time", "temp", "b", "lines", "i0", "s", "lat":
+                parts = []
+                for _, part in pairs:
+                    with h5py.File(part) as p:
+                        parts.append(p[variable][...])
+                expected = parts[0] if variable in ("s", "lat") else np.concatenate(parts)
+                np.testing.assert_array_equal(f[variable][...], expected)
+            assert f["temp"].maxshape == (None, 3)
 
 
 def test_the_types_of_cdf5(tmp_path):
