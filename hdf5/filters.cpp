@@ -202,6 +202,13 @@ compressors::buffer apply(const pipeline& p, compressors::buffer values) {
   return values;
 }
 
+bool set_chunk_bytes(filter& f, std::uint64_t bytes) {
+  const std::size_t position = f.id == lzf_filter ? 2 : 3;
+  if ((f.id != lzf_filter && f.id != blosc_filter) || f.values.size() <= position || f.values[position] == bytes) return false;
+  f.values[position] = static_cast<unsigned>(bytes);
+  return true;
+}
+
 bool can_apply(const filter& f) {
   const known_filter* entry = find_filter(f.id);
   if (entry && entry->apply) return true;

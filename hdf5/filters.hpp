@@ -69,6 +69,8 @@ compressors::buffer undo_after_packbits(const pipeline& p, std::size_t packs, un
 compressors::buffer apply(const pipeline& p, compressors::buffer values);
 // True if apply() has an encoder for each filter. The caller holds lock, or is alone.
 bool can_apply(const filter& f);
+// Notes the length of a whole chunk among the parameters, where a filter has it there. False if it has it already, or nowhere.
+bool set_chunk_bytes(filter& f, std::uint64_t bytes);
 bool can_apply(const pipeline& p);
 
 }  // namespace zarrbits::hdf5

@@ -17,13 +17,23 @@ namespace {
 // The size of the chunk is unknown here. The limit is the size that a small chunk may reach anyway, or a size that is not a bomb.
 std::size_t largest_output(std::span<const std::byte> in) { return std::max<std::size_t>(64U << 20, 1000 * in.size()); }
 
-// Output size. LZF does not announce it; its filter gets the length of the chunk as a parameter.
+// LZF does not announce its length. The filter gets that of the chunk as a parameter, but programs change the shape of chunks and
+// leave the parameter as it was.
+compressors::buffer undo_lzf(const known_filter& entry, const filter& f, const compressors::buffer& in) {
+  const std::size_t chunk = f.values.size() > 2 && f.values[2] ? f.values[2] : 65536;
+  // filters before it may have made the chunk a bit longer
+  for (std::size_t capacity = chunk + chunk / 8 + 4096;; capacity *= 2) {
+    try {
+      return entry.undo(f, in, {capacity, false});
+    } catch (const compressors::corrupt_chunk&) {
+      if (capacity >= largest_output(in)) throw;
+    }
+  }
+}
+
+// Output size.
 std::size_t output_capacity(const known_filter& entry, const filter& f, std::span<const std::byte> in) {
   const std::size_t max_size = largest_output(in);
-  if (f.id == lzf_filter) {  // filters before it may have made the chunk a bit longer
-    const std::size_t chunk = f.values.size() > 2 && f.values[2] ? f.values[2] : 65536;
-    return chunk + chunk / 8 + 4096;
-  }
   if (!entry.declared_size) return max_size;
   const std::size_t size = entry.declared_size(f, in);
   if (size > max_size) throw compressors::corrupt_chunk("a length that no chunk can have");
@@ -31,6 +41,7 @@ std::size_t output_capacity(const known_filter& entry, const filter& f, std::spa
 }
 
 compressors::buffer undo(const known_filter& entry, const filter& f, compressors::buffer in) {
+  if (f.id == lzf_filter) return undo_lzf(entry, f, in);
   if (!entry.undo_typed) {
     const std::size_t capacity = output_capacity(entry, f, in);
     return entry.undo(f, std::move(in), {capacity, entry.declared_size != nullptr});

@@ -119,6 +119,16 @@ void set_filters(hid_t properties, const std::vector<hdf5::filter>& filters) {
         "set a filter");
 }
 
+// The filters stay, and some have the length of a chunk among their parameters.
+void note_chunk_bytes(hid_t properties, std::uint64_t bytes) {
+  for (hdf5::filter& f : hdf5::read_pipeline(properties).filters) {
+    if (hdf5::set_chunk_bytes(f, bytes))
+      hdf5::check(H5Pmodify_filter(properties, f.id, f.is_optional ? H5Z_FLAG_OPTIONAL : H5Z_FLAG_MANDATORY, f.values.size(),
+                                   f.values.data()),
+                  "change the parameters of a filter");
+  }
+}
+
 // The property list has the version of the source's format, which may be newer than that of the new file. `chunk`: empty without
 // chunks.
 void reset_layout(hid_t properties, const array::extents& chunk) {
@@ -362,6 +372,9 @@ hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, con
   if (filters.partial_unfiltered && !is_changed)
     hdf5::check(H5Pset_chunk_opts(properties, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), "set the options of chunks");
   if (is_changed && change->second.filters) set_filters(properties, *change->second.filters);
+  else if (is_changed && !change->second.chunk.empty())
+    note_chunk_bytes(properties, array::saturating_mul(array::product(change->second.chunk),
+                                                       contents_.datasets.at(o.address).element_bytes));
   const hdf5::handle type = other_type ? std::move(other_type) : type_in_target(stored_type);
   hdf5::handle copy;
   if (const auto created = recoded_.find(o.address); created != recoded_.end()) {

@@ -375,7 +375,7 @@ def test_names_of_hdf5_files_are_no_stores(folder):
     target = os.path.join(folder, "none.h5")
     sentence = refused("convert", source, target, "--shard", "1M", "--threads", "2", status=2)
     assert f'"{target}" is an HDF5 file, which "zarrbits repack" writes, and that does not have --shard;' in sentence
-    assert "needs --virtual" in refused("convert", source, source, target, "--concat", "x", status=2)
+    assert 'has a dimension "x"' in refused("convert", source, source, target, "--concat", "x")
     assert not os.path.exists(target)
     for name in ("out.h5", "out.nc"):
         target = os.path.join(folder, name)

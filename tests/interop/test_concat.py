@@ -3,16 +3,14 @@
 docs/guide/many-files.md."""
 
 import json
-import os
 import random
-import signal
-import subprocess
 import time
 
 import numpy as np
 import pytest
 
-from conftest import COMMAND, run
+import kills
+from conftest import run
 
 xr = pytest.importorskip("xarray")
 if tuple(int(x) for x in xr.__version__.split(".")[:2]) < (2025, 9):
@@ -157,15 +155,9 @@ def test_killed_at_any_moment(tmp_path):
     want = xr.open_zarr(tmp_path / "whole.zarr", consolidated=False).load()
     store = tmp_path / "out.zarr"
     for _ in range(20):
-        process = subprocess.Popen(
-            [COMMAND, "convert", "--concat", "time", *map(str, paths), str(store), "--resume", "--quiet"], start_new_session=True
-        )
+        process = kills.begin("convert", "--concat", "time", *paths, store, "--resume", "--quiet")
         time.sleep(random.uniform(0, 0.15))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        with pytest.raises(ProcessLookupError):  # one that was killed holds its locks until it is gone
-            while True:
-                os.killpg(process.pid, 0)
+        kills.kill(process)
         if not (store / "zarr.json").exists():
             with pytest.raises(Exception):  # noqa: B017  (any: its classes depend on the version)
                 xr.open_zarr(store, consolidated=False)

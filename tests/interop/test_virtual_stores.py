@@ -316,8 +316,8 @@ def write_rows(folder, **columns):
             True,
         ),
         (dict(path=["file:///nothing"] * 5, offset=[0] * 5, size=[5] * 5), "neither a source nor", False),
-        (dict(path=["ftp://example.org/x"] * 5, offset=[0] * 5, size=[5] * 5), "file://, s3:// or https://", True),
-        (dict(path=["file:///x"] * 5, offset=[-9] * 5, size=[5] * 5), "file://, s3:// or https://", True),
+        (dict(path=["ftp://example.org/x"] * 5, offset=[0] * 5, size=[5] * 5), "file://, s3://, gs://, az:// or https://", True),
+        (dict(path=["file:///x"] * 5, offset=[-9] * 5, size=[5] * 5), "file://, s3://, gs://, az:// or https://", True),
         (dict(path=["SOURCE"] * 5, offset=[1 << 40] * 5, size=[5] * 5), "beyond the end", False),
     ],
 )

@@ -171,7 +171,7 @@ def test_urls(path):
         lazy = xarray.open_dataset(url, engine=engine)
         assert mean_of(pickle.loads(pickle.dumps(lazy))) == mean_of(xarray.open_dataset(path, engine="h5netcdf"))
         server.fault = lambda request, proceed: proceed() if request.headers.get("X-Key") == "sesame" else Answer(401)
-        options = {"file_options": {"headers": ["X-Key: sesame"]}}
+        options = {"file_options": {"headers": {"X-Key": "sesame"}}}
         xarray.testing.assert_identical(loaded(url, engine, **options), loaded(path, "h5netcdf"))
         with pytest.raises(zarrbits.Error):
             xarray.open_dataset(url, engine=engine)

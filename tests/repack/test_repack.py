@@ -469,3 +469,28 @@ def test_memory_is_bounded(tmp_path):
         f.create_dataset("long", (40_000_000,), "f8", chunks=(20_000_000,), compression="gzip")[:10] = 1
     assert "increase --memory" in refused("repack", "--memory", "64M", "--chunk", "long=100", source, tmp_path / "out.nc")
     repack("--memory", "64M", "--layout", "cmip7", source, tmp_path / "out.nc")
+
+
+def test_filters_that_have_the_length_of_a_chunk(tmp_path):
+    values = np.random.default_rng(3).integers(0, 9, (40, 50)).astype("f8")
+    with h5py.File(tmp_path / "in.h5", "w") as f:
+        f.create_dataset("lzf", data=values, chunks=(20, 50), compression="lzf")
+    repack("--chunk", "/lzf=40x50", tmp_path / "in.h5", tmp_path / "out.h5")
+    with h5py.File(tmp_path / "out.h5") as f:
+        np.testing.assert_array_equal(f["lzf"], values)
+        assert f["lzf"].id.get_create_plist().get_filter(0)[2][2] == 40 * 50 * 8
+    run("verify", tmp_path / "in.h5", tmp_path / "out.h5")
+    # as programs write it that leave the parameter as it was
+    with h5py.File(tmp_path / "in.h5") as f, h5py.File(tmp_path / "left.h5", "w") as left:
+        properties = f["lzf"].id.get_create_plist()
+        properties.set_chunk((40, 50))
+        d = h5d.create(left.id, b"lzf", h5t.IEEE_F64LE, h5s.create_simple((40, 50)), properties)
+        with h5py.File(tmp_path / "out.h5") as out:
+            d.write_direct_chunk((0, 0), out["lzf"].id.read_direct_chunk((0, 0))[1])
+        number = d.get_create_plist().get_filter(0)[2][2]
+    with open(tmp_path / "left.h5", "r+b") as f:
+        data = f.read().replace((16000).to_bytes(4, "little"), (8000).to_bytes(4, "little"))
+        f.seek(0)
+        f.write(data)
+    assert number == 16000
+    run("verify", tmp_path / "in.h5", tmp_path / "left.h5")
