@@ -373,8 +373,8 @@ hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, con
     hdf5::check(H5Pset_chunk_opts(properties, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), "set the options of chunks");
   if (is_changed && change->second.filters) set_filters(properties, *change->second.filters);
   else if (is_changed && !change->second.chunk.empty())
-    note_chunk_bytes(properties, array::saturating_mul(array::product(change->second.chunk),
-                                                       contents_.datasets.at(o.address).element_bytes));
+    note_chunk_bytes(properties,
+                     array::saturating_mul(array::product(change->second.chunk), contents_.datasets.at(o.address).element_bytes));
   const hdf5::handle type = other_type ? std::move(other_type) : type_in_target(stored_type);
   hdf5::handle copy;
   if (const auto created = recoded_.find(o.address); created != recoded_.end()) {

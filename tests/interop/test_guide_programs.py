@@ -51,7 +51,9 @@ def test_there_are_some():
 
 def can_import(module, folder):
     """In a process of its own, as the programs run: the tests have other folders on their path."""
-    return subprocess.run([sys.executable, "-c", f"import {module}"], cwd=folder, capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run([sys.executable, "-c", f"import {module}"], cwd=folder, capture_output=True, check=False).returncode == 0
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)
