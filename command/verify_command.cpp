@@ -67,6 +67,7 @@ void print_findings(const verify_result& r) {
   }
 }
 
+// `source`: how sentences call it.
 void print_counts(const verify_result& r, const std::string& source, const std::string& store) {
   // kinds of which there are some, and verdicts that occur
   const auto line = [](const char* label, const std::array<std::uint64_t, verdict_count>& counts) {
@@ -92,10 +93,9 @@ void print_counts(const verify_result& r, const std::string& source, const std::
       static_cast<std::size_t>(
           std::count_if(r.findings.begin(), r.findings.end(), [](const finding& f) { return f.outcome > verdict::unchecked; }) +
           std::count_if(r.extras.begin(), r.extras.end(), [](const extra& e) { return e.kind != "note"; }));
-  const std::string other = r.is_hdf5_pair ? quote(source) : "its source";
-  std::cout << (r.failed() ? "FAILED: " + text::pluralize(wrong, "difference") + " between " + quote(store) + " and " + other
+  std::cout << (r.failed() ? "FAILED: " + text::pluralize(wrong, "difference") + " between " + quote(store) + " and " + source
                 : r.incomplete() ? "INCOMPLETE: nothing differs, but not all of " + quote(store) + " could be compared"
-                                 : "OK: " + quote(store) + " equals " + other)
+                                 : "OK: " + quote(store) + " equals " + source)
             << '\n';
 }
 
@@ -215,6 +215,7 @@ int verify_main(int argc, char** argv) {
       file,
       [&](const auto& set_current) {
     const std::string source = options.source;
+    const std::size_t count = options.concat ? 1 + options.concat->sources.size() : 1;
     combined.replace(options.source, options.concat, options.base, options.external, options.remote, options.lock, true,
                      set_current);
     verify_result r;
@@ -236,7 +237,10 @@ int verify_main(int argc, char** argv) {
       std::cout << printable_json(document);
     } else {
       print_findings(r);
-      if (!quiet) print_counts(r, options.source, options.store);
+      const std::string name = combined.is_used() ? "its " + text::pluralize(count, "source")
+                               : r.is_hdf5_pair   ? quote(options.source)
+                                                  : "its source";
+      if (!quiet) print_counts(r, name, options.store);
     }
     return status;
       },
