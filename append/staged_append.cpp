@@ -23,8 +23,7 @@ std::string checksum_of_text(std::string_view text) {
 }
 
 std::unique_ptr<staged_append> staged_append::begin(const std::string& store, const zarr::store_writer_options& options) {
-  std::string name = store;
-  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+  std::string name = text::strip_trailing_slashes(store);
   if (!io::is_object_store(store)) return append_in_directory(std::move(name), options);
 #ifdef ZARRBITS_WITH_S3
   return append_in_s3(std::move(name), options);

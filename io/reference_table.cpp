@@ -431,9 +431,7 @@ bool is_data_file(const std::string& references, const std::string& file) {
 }
 
 std::string partitions_path(const std::string& references) {
-  std::string name = references;
-  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  return name + ".zarrbits-partitions";
+  return text::strip_trailing_slashes(references) + ".zarrbits-partitions";
 }
 
 std::string references_part(const std::string& array, std::uint64_t number) {

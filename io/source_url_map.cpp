@@ -3,6 +3,7 @@
 
 #include "io/reference_table.hpp"
 #include "io/remote_url.hpp"
+#include "text/node_names.hpp"
 #include "text/percent.hpp"
 
 #include <zarrbits/error.hpp>
@@ -20,9 +21,7 @@ namespace {
 std::string real_name(const std::string& path) {
   std::error_code e;
   fs::path real = fs::weakly_canonical(fs::absolute(path, e), e);
-  std::string name = (e ? fs::absolute(path) : real).lexically_normal().string();
-  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  return name;
+  return text::strip_trailing_slashes((e ? fs::absolute(path) : real).lexically_normal().string());
 }
 
 bool is_below(const std::string& folder, const std::string& path) {

@@ -109,4 +109,9 @@ std::string join_path(std::string_view parent, std::string_view name) {
 
 std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
+std::string strip_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
 }  // namespace zarrbits::text

@@ -40,6 +40,8 @@ bool is_node_key(std::string_view key);
 std::string join_path(std::string_view parent, std::string_view name);
 // "c" of "/a/b/c".
 std::string base_name(std::string_view path);
+// "a/b" for "a/b//"; "/" stays.
+std::string strip_trailing_slashes(std::string path);
 
 }  // namespace zarrbits::text
 

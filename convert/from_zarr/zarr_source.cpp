@@ -13,6 +13,7 @@
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/name_escaping.hpp"
+#include "text/node_names.hpp"
 #include "text/selection.hpp"
 #include "text/sha256.hpp"
 #include "text/warning.hpp"
@@ -27,18 +28,13 @@ namespace zarrbits::conversion {
 
 namespace {
 
-std::string without_slashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 // A target within the source would become a part of it.
 void refuse_target_within(const convert_options& options, const std::string& source_name) {
   if (io::is_object_store(source_name) != io::is_object_store(options.target.name) || options.target.name.empty()) return;
   const auto place = [](const std::string& name) {
     std::error_code e;
     if (io::is_object_store(name)) return name;
-    return without_slashes(std::filesystem::weakly_canonical(std::filesystem::absolute(name), e).native());
+    return text::strip_trailing_slashes(std::filesystem::weakly_canonical(std::filesystem::absolute(name), e).native());
   };
   const std::string source = place(split_source(source_name).file), target = place(options.target.name);
   if (io::may_be_within(target, source))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/atomic_directory.hpp"
 
+#include "text/node_names.hpp"
+
 #include <zarrbits/error.hpp>
 
 #include <cerrno>
@@ -40,8 +42,10 @@ void restore_backup(const std::string& path, const std::string& temporary) {
 
 atomic_directory::atomic_directory(std::string path, std::string temporary, const store_writer_options& options,
                                    atomic_file::kind replaceable)
-    : path_(std::move(path)), temporary_(std::move(temporary)), replaceable_(std::move(replaceable)), sync_(options.sync) {
-  while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+    : path_(text::strip_trailing_slashes(std::move(path))),
+      temporary_(std::move(temporary)),
+      replaceable_(std::move(replaceable)),
+      sync_(options.sync) {
   replaces_ =
       options.target == store_writer_options::if_exists::replace || options.target == store_writer_options::if_exists::append;
   check_target(options);

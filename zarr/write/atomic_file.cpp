@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/atomic_file.hpp"
 
+#include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
 
 #include <zarrbits/error.hpp>
@@ -18,9 +19,7 @@ namespace zarrbits::zarr {
 namespace fs = std::filesystem;
 
 std::string unfinished_name(const std::string& store) {
-  std::string name = store;
-  while (name.size() > 1 && name.ends_with('/')) name.pop_back();  // of a folder: beside it, not in it
-  return name + text::unfinished_folder;
+  return text::strip_trailing_slashes(store) + text::unfinished_folder;  // of a folder: beside it, not in it
 }
 
 io::file_descriptor lock_leftover(const std::string& temporary, const std::string& target, leftover_kind kind) {

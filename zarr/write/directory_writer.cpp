@@ -3,6 +3,7 @@
 
 #include "io/files.hpp"
 #include "metadata/v2_metadata.hpp"
+#include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
 
 #include <zarrbits/error.hpp>
@@ -23,11 +24,6 @@ namespace {
 
 std::string parent_folder(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-std::string strip_trailing_slashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 // Removes what killed runs left.
 void remove_temporaries(const fs::path& folder) {
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -44,7 +40,7 @@ void sync_path(const std::string& path) {
 }  // namespace
 
 directory_writer::directory_writer(std::string path, const store_writer_options& options)
-    : root_(strip_trailing_slashes(std::move(path))),
+    : root_(text::strip_trailing_slashes(std::move(path))),
       lock_(root_, options),
       sync_(options.sync),
       joined_(attaches(options.target) || lock_.found_unfinished()),
@@ -72,11 +68,11 @@ void directory_writer::remove_root() const noexcept {
 }
 
 bool directory_writer::remove_unfinished(const std::string& path, const store_writer_options& options) {
-  return directory_lock::remove_unfinished(strip_trailing_slashes(path), options);
+  return directory_lock::remove_unfinished(text::strip_trailing_slashes(path), options);
 }
 
 void directory_writer::remove_stale_lock(const std::string& path) noexcept {
-  directory_lock::remove_stale_lock(strip_trailing_slashes(path));
+  directory_lock::remove_stale_lock(text::strip_trailing_slashes(path));
 }
 
 io::file_descriptor directory_writer::folder_of(std::string_view key, if_missing folders) const {

@@ -51,11 +51,6 @@ void require_utf8(const std::string& name) {
         "the name of a source is not UTF-8, which references have to be; rename it, or convert it without references");
 }
 
-std::string without_slash(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
 // A run that was killed between the two renames of finish() left the data file under its name, and the references under their
 // temporary one. Nothing else leaves both: a data file that exists before the references is refused. True if it was removed.
 bool remove_data_of_killed_run(const std::string& path) {
@@ -68,7 +63,7 @@ bool remove_data_of_killed_run(const std::string& path) {
 
 // The name of the references, beside which there may be a data file only if they exist.
 std::string with_free_data_file(const std::string& name, const store_writer_options& options) {
-  std::string path = without_slash(name);
+  std::string path = text::strip_trailing_slashes(name);
   if (options.target == store_writer_options::if_exists::append) return path;
   remove_data_of_killed_run(path);
   if (const std::string data_path = io::data_file_path(path); exists(data_path) && !exists(path))
@@ -138,7 +133,7 @@ void reference_store_writer::load_existing() {
 }
 
 bool reference_store_writer::remove_unfinished(const std::string& name) {
-  const std::string target = without_slash(name);
+  const std::string target = text::strip_trailing_slashes(name);
   bool is_removed = remove_data_of_killed_run(target);
   for (std::size_t n = 0; n == 0 || exists(io::data_file_path(target, n - 1)); ++n) {
     const std::string data_path = io::data_file_path(target, n);
