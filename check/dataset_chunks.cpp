@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "check/dataset_chunks.hpp"
 
+#include "hdf5/external_files.hpp"
 #include "hdf5/unsupported_dataset.hpp"
 #include "hdf5/vlen_allocator.hpp"
 #include "text/format.hpp"
@@ -128,7 +129,8 @@ void dataset_chunks::check_chunk(const array::extents& index, std::uint64_t memo
 void dataset_chunks::read_with_libhdf5(const array::extents& first, const array::extents& count) const {
   compressors::buffer values(static_cast<std::size_t>(array::product(count) * data_.element_size));
   if (first.empty()) {
-    hdf5::check(H5Dread(data_.dataset, data_.stored_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read the values");
+    hdf5::check_read(H5Dread(data_.dataset, data_.stored_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), data_.dataset,
+                     "read the values");
     return;
   }
   const hdf5::handle file_space(H5Scopy(data_.space), "copy a dataspace"),
@@ -136,7 +138,8 @@ void dataset_chunks::read_with_libhdf5(const array::extents& first, const array:
   hdf5::check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, hdf5::to_hsize(first).data(), nullptr, hdf5::to_hsize(count).data(),
                                   nullptr),
               "select a block");
-  hdf5::check(H5Dread(data_.dataset, data_.stored_type, memory_space, file_space, H5P_DEFAULT, values.data()), "read the values");
+  hdf5::check_read(H5Dread(data_.dataset, data_.stored_type, memory_space, file_space, H5P_DEFAULT, values.data()), data_.dataset,
+                   "read the values");
 }
 
 checked_array dataset_chunks::report(const integrity_options& options, finding_list& findings) {

@@ -219,6 +219,23 @@ std::string below_folder(const std::string& folder, const std::string& name) {
   return folder.empty() || folder.ends_with('/') ? folder + name : folder + "/" + name;
 }
 
+std::string name_of_raw_file(hid_t dcpl, unsigned index) {
+  std::string name(2 * PATH_MAX, '\0');  // a longer one cannot be opened
+  off_t offset = 0;
+  hsize_t size = 0;
+  check(H5Pget_external(dcpl, index, name.size() - 1, name.data(), &offset, &size), "get an external file");
+  name.resize(std::strlen(name.c_str()));
+  return name;
+}
+
+// Where libhdf5 looks: below the prefix of the environment, else in the current folder of the process. `folder`: that of the HDF5
+// file.
+std::string path_of_raw_file(const std::string& name, const std::string& folder) {
+  const char* environment = std::getenv("HDF5_EXTFILE_PREFIX");
+  const std::string prefix = !environment || std::strcmp(environment, ".") == 0 ? "" : environment;
+  return name.starts_with('/') ? name : below_folder(with_origin(prefix, folder), name);
+}
+
 class dependency_finder {
  public:
   dependency_finder(external_file_policy& gate, external_dependencies& out) : policy_(gate), out_(out) {}
@@ -298,19 +315,10 @@ class dependency_finder {
     out_.obstacle = std::move(reason);
   }
 
-  // Looks in the order of libhdf5: below the prefix of the environment, else in the current folder of the process.
   void search_raw(hid_t dataset, hid_t dcpl, unsigned index, unsigned depth) {
-    std::string name(2 * PATH_MAX, '\0');  // a longer one cannot be opened
-    off_t offset = 0;
-    hsize_t size = 0;
-    check(H5Pget_external(dcpl, index, name.size() - 1, name.data(), &offset, &size), "get an external file");
-    name.resize(std::strlen(name.c_str()));
-    const char* environment = std::getenv("HDF5_EXTFILE_PREFIX");
-    const std::string prefix = !environment || std::strcmp(environment, ".") == 0 ? "" : environment;
+    const std::string name = name_of_raw_file(dcpl, index);
     std::set<std::string> names;
-    for (const std::string& folder : policy_.folders_of(name_of_file(dataset))) {
-      names.insert(name.starts_with('/') ? name : below_folder(with_origin(prefix, folder), name));
-    }
+    for (const std::string& folder : policy_.folders_of(name_of_file(dataset))) names.insert(path_of_raw_file(name, folder));
     bool opens = false;
     for (const std::string& full : names) {
       const auto decision = policy_.check(full);
@@ -422,6 +430,23 @@ bool is_aggregation_variable(hid_t dataset) {
   const handle space(H5Dget_space(dataset), "get the dataspace");
   return H5Sget_simple_extent_type(space) == H5S_SCALAR && H5Aexists(dataset, "aggregated_dimensions") > 0 &&
          H5Aexists(dataset, "aggregated_data") > 0;
+}
+
+void check_read(herr_t status, hid_t dataset, const char* action) {
+  if (status >= 0) return;
+  const text::coded_reason reason = last_reason();
+  const handle dcpl(H5Dget_create_plist(dataset), "get the properties");
+  const int raw = H5Pget_external_count(dcpl);
+  const std::string file = name_of_file(dataset), folder = file.substr(0, file.rfind('/') + 1);
+  for (int i = 0; i < raw; ++i) {
+    const std::string name = name_of_raw_file(dcpl, static_cast<unsigned>(i));
+    if (::access(path_of_raw_file(name, folder).c_str(), R_OK) == 0) continue;
+    const std::string cause = std::strerror(errno);
+    throw failure("its external file \"" + text::escape_name(name) + "\" cannot be opened: " + cause +
+                      (name.starts_with('/') ? "" : "; HDF5 looks in the current folder, or below HDF5_EXTFILE_PREFIX"),
+                  reason_code::missing_file);
+  }
+  throw failure(std::string("HDF5 cannot ") + action + ": " + reason.sentence, reason.code);
 }
 
 external_dependencies find_external_dependencies(hid_t dataset, external_file_policy& gate) {

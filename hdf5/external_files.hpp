@@ -121,6 +121,9 @@ bool is_aggregation_variable(hid_t dataset);
 
 external_dependencies find_external_dependencies(hid_t dataset, external_file_policy& gate);
 
+// After H5Dread: throws failure if it failed, which names the external file that cannot be opened, and else is that of check().
+void check_read(herr_t status, hid_t dataset, const char* action);
+
 }  // namespace zarrbits::hdf5
 
 #endif

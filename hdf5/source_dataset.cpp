@@ -78,7 +78,7 @@ void source_dataset::read_values(hid_t memory, std::size_t size, const array::ex
   const lock one_thread;
   const hid_t transfer = strings ? strings->transfer() : H5P_DEFAULT;
   if (dims.empty()) {
-    check(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, transfer, out.data()), "read the values");
+    check_read(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, transfer, out.data()), dataset, "read the values");
     return;
   }
   const array::extents out_first = corner.empty() ? array::extents(out_shape.size(), 0) : corner;
@@ -92,7 +92,7 @@ void source_dataset::read_values(hid_t memory, std::size_t size, const array::ex
                             "create a dataspace");
   check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, to_hsize(out_first).data(), nullptr, to_hsize(count).data(), nullptr),
         "select a block");
-  check(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), "read the values");
+  check_read(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), dataset, "read the values");
 }
 
 stored_chunk source_dataset::find_chunk(const array::extents& first, std::uint64_t size) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "array/chunk_grid.hpp"
 #include "hdf5/chunk_index.hpp"
+#include "hdf5/external_files.hpp"
 #include "hdf5/filters.hpp"
 #include "hdf5/source_file.hpp"
 #include "inspect/file_reports.hpp"
@@ -84,7 +85,7 @@ class reader {
  private:
   void read(hid_t memory, hid_t space, std::uint64_t n, used_bits& out) {
     values_.resize(static_cast<std::size_t>(n * t_.size));
-    hdf5::check(H5Dread(dataset_, type_, memory, space, H5P_DEFAULT, values_.data()), "read the values");
+    hdf5::check_read(H5Dread(dataset_, type_, memory, space, H5P_DEFAULT, values_.data()), dataset_, "read the values");
     collect(values_.data(), static_cast<std::size_t>(n), t_, out);
     advance_(n * t_.size);
   }

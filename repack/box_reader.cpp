@@ -2,6 +2,7 @@
 #include "repack/box_reader.hpp"
 
 #include "hdf5/chunk_form.hpp"
+#include "hdf5/external_files.hpp"
 
 #include <algorithm>
 
@@ -58,9 +59,9 @@ void box_reader::read_unchunked(const dataset_part& part, compressors::buffer& v
   {
     const hdf5::lock one_thread;
     const hdf5::silence quiet;  // of this thread
-    hdf5::check(H5Dread(part.dataset, dataset_.type, space_of(local.shape), selected_space(part.dataset, local), H5P_DEFAULT,
-                        is_all ? values.data() : own.data()),
-                "read values");
+    hdf5::check_read(H5Dread(part.dataset, dataset_.type, space_of(local.shape), selected_space(part.dataset, local), H5P_DEFAULT,
+                             is_all ? values.data() : own.data()),
+                     part.dataset, "read values");
   }
   if (!is_all) array::copy_elements(own, shared, values, b, shared, static_cast<std::size_t>(dataset_.layout.element_bytes));
 }

@@ -394,7 +394,7 @@ combined_files::loaded_values combined_files::load(const opened_file& file, cons
   result.bytes.resize(static_cast<std::size_t>(n) * H5Tget_size(result.type));
   if (n == 0) return result;
   const hdf5::handle memory(H5Screate_simple(1, &n, nullptr), "create a dataspace");
-  hdf5::check(H5Dread(dataset, result.type, memory, H5S_ALL, H5P_DEFAULT, result.bytes.data()), "read values");
+  hdf5::check_read(H5Dread(dataset, result.type, memory, H5S_ALL, H5P_DEFAULT, result.bytes.data()), dataset, "read values");
   if (!change) return result;
   try {
     std::vector<std::byte> converted(result.bytes.size());

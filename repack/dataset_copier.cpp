@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "repack/dataset_copier.hpp"
 
+#include "hdf5/external_files.hpp"
 #include "hdf5/filter_table.hpp"
 #include "hdf5/registered_decoders.hpp"
 #include "hdf5/vlen_allocator.hpp"
@@ -140,9 +141,9 @@ void dataset_copier::copy_unchunked(const dataset_pair& d) {
     if (bytes == 0) return;
     values.resize(static_cast<std::size_t>(bytes));
     const array::box local = part.local(b);
-    hdf5::check(
+    hdf5::check_read(
         H5Dread(part.dataset, d.type, space_of(local.shape), selected_space(part.dataset, local), H5P_DEFAULT, values.data()),
-        "read values");
+        part.dataset, "read values");
     hdf5::check(H5Dwrite(d.copy, d.type, space_of(b.shape), selected_space(d.copy, b), H5P_DEFAULT, values.data()),
                 "write values");
     add_progress(d, bytes);

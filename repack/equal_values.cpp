@@ -3,6 +3,7 @@
 
 #include "array/box.hpp"
 #include "array/chunk_grid.hpp"
+#include "hdf5/external_files.hpp"
 #include "repack/dataset_pair.hpp"
 #include "repack/reference_map.hpp"
 #include "text/name_escaping.hpp"
@@ -34,8 +35,8 @@ bool have_equal_values(const opened_file& a, const opened_file& b, const std::st
   const bool linked = reference_map::has_linked_values(type);
   const auto same = [&](hid_t memory, hid_t space_x, hid_t space_y, std::uint64_t n) {
     std::vector<std::byte> p(static_cast<std::size_t>(n) * size), q(p.size());
-    hdf5::check(H5Dread(x, type, memory, space_x, H5P_DEFAULT, p.data()), "read values");
-    hdf5::check(H5Dread(y, type, memory, space_y, H5P_DEFAULT, q.data()), "read values");
+    hdf5::check_read(H5Dread(x, type, memory, space_x, H5P_DEFAULT, p.data()), x, "read values");
+    hdf5::check_read(H5Dread(y, type, memory, space_y, H5P_DEFAULT, q.data()), y, "read values");
     const bool equal = reference_map::are_equal(type, p.data(), q.data(), n);
     if (linked) {
       const hdf5::handle all = space_of({n});

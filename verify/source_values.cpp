@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_values.hpp"
 
+#include "hdf5/external_files.hpp"
 #include "hdf5/string_blocks.hpp"
 #include "hdf5/vlen_allocator.hpp"
 #include "text/format.hpp"
@@ -386,7 +387,11 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
     throw zarr::not_supported(reason_code::too_large, "strings or sequences of more than " + text::format_bytes(max_bytes_) +
                                                           " in a block of the source");
   }
-  check(status, "H5Dread failed");
+  try {
+    hdf5::check_read(status, dataset, "read the values");
+  } catch (const hdf5::failure& e) {
+    throw source_error(e.what());
+  }
 }
 
 void source_values::read_attribute(hid_t attribute, hid_t file_type, std::uint64_t elements) {

@@ -169,8 +169,7 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
     return true;
   } catch (const hdf5::failure& e) {
     c.reason = e.what();
-    if (c.data.external)
-      throw hdf5::unsupported_dataset(reason_code::missing_file, "its external files cannot be read: " + c.reason);
+    if (c.data.external) throw hdf5::unsupported_dataset(reason_code::missing_file, c.reason);
   } catch (const compressors::corrupt_chunk& e) {
     c.reason = e.what();
   }

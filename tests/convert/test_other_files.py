@@ -8,6 +8,7 @@ import os
 
 import h5py
 import numpy as np
+import pytest
 
 from harness import convert, refused, run
 from store import Store
@@ -117,6 +118,34 @@ def test_raw_files_of_other_folders_are_not_read_unless_allowed(folder):
         case.allowed(case.raw, "--external", case.inside, "--external", "all")
     done = run("convert", case.source, case.store, "--external", case.raw, status=2)
     assert "not a folder" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words, status",
+    [
+        (["convert", "in.h5", "out.zarr"], 3),
+        (["convert", "--concat", "t", "whole.h5", "in.h5", "out.zarr"], 3),
+        (["convert", "--concat", "t", "whole.h5", "in.h5", "out.h5"], 1),
+        (["convert", "in.h5", "out.json", "--virtual"], 3),
+        (["plan", "--json", "in.h5"], 3),
+        (["digest", "in.h5"], 3),
+        (["check", "in.h5"], 3),
+        (["suggest", "--all", "in.h5"], 0),
+        (["verify", "in.h5", "in.h5"], 1),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_each_command_names_the_raw_file_that_is_missing(folder, words, status):
+    for i, name in enumerate(("whole", "in")):
+        with h5py.File(os.path.join(folder, name + ".h5"), "w") as f:
+            f["t"] = np.arange(2) + 2 * i
+            f["t"].make_scale("t")
+            f.create_dataset("d", (2,), "i4", external=[(os.path.join(folder, name + ".raw"), 0, 8)])[:] = [1, 2]
+            f["d"].dims[0].attach_scale(f["t"])
+    os.remove(os.path.join(folder, "in.raw"))
+    done = run(*words, status=status, cwd=folder)
+    sentence = f'its external file "{folder}/in.raw" cannot be opened'
+    assert sentence in (done.stdout + done.stderr).replace('\\"', '"')
 
 
 def test_raw_files_of_the_own_folder_are_read_and_listed(folder):
