@@ -307,7 +307,7 @@ def write(
         _count(counts, "h5py_values", values.size)
         return
     taken, dropped = box
-    values = np.expand_dims(values, dropped)
+    values = np.expand_dims(values, tuple(dropped))
     begin = [t.start for t in taken]
 
     def through_h5py(part: Sequence[range]) -> None:
@@ -364,7 +364,7 @@ def write(
 def _may_have_chunks(dataset: Any, wanted: int) -> bool:
     """False if no chunk of the dataset is in the file, where it is worth it to find out: libhdf5 goes through all chunks."""
     all_of_them = math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks))
-    return _TRY * wanted < all_of_them or dataset.id.get_storage_size() > 0
+    return _TRY * wanted < all_of_them or bool(dataset.id.get_storage_size() > 0)
 
 
 def _drop_mask(dataset: Any, at: tuple[int, ...], size: int) -> None:
@@ -422,7 +422,7 @@ def read(
     if out is not None:
         _require_shape(out, shape)
     target = np.empty(shape, made.dtype) if out is None or out.dtype != made.dtype else out
-    _read_chunks(made, taken, wanted, np.expand_dims(target, dropped), count, counts)
+    _read_chunks(made, taken, wanted, np.expand_dims(target, tuple(dropped)), count, counts)
     if out is None:
         return target[()] if dropped else target
     if target is not out:

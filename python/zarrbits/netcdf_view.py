@@ -32,7 +32,8 @@ def _scales_of(dataset: Dataset) -> list[list[str]]:
     if lists is None or isinstance(lists, Empty):
         return [[] for _ in range(dataset.ndim)]
     # programs before HDF5's dimension scales wrote a reference in place of a list
-    return [[ref.name.split("/")[-1] for ref in ([refs] if isinstance(refs, Reference) else refs) if ref] for refs in lists]
+    each = ([refs] if isinstance(refs, Reference) else refs for refs in lists)
+    return [[ref.name.split("/")[-1] for ref in refs if ref.name is not None] for refs in each]
 
 
 def _labels(dataset: Dataset) -> str:
