@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import harness
+from harness import PATIENCE
 from http_server import Server
 
 NATIVE = ["--profile", "native"]
@@ -20,7 +21,7 @@ OUTSIDE = ("AWS_", "ZARRBITS_HEADERS", "NETRC", "SSL_CERT_", "CURL_CA_")  # of t
 
 def environment(**more):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(OUTSIDE) and "proxy" not in k.lower()}
-    return {**clean, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": "0.3", **more}
+    return {**clean, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": PATIENCE, **more}
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 import harness
-from harness import contents
+from harness import PATIENCE, contents
 from s3_server import BUCKET, KEY, SECRET
 
 TARGET = f"s3://{BUCKET}/out.zarr"
@@ -26,7 +26,7 @@ def environment(**more):
         clean
         | {"AWS_EC2_METADATA_DISABLED": "true", "NO_GCE_CHECK": "true"}
         | {"AZURE_POD_IDENTITY_AUTHORITY_HOST": "http://127.0.0.1:1"}
-        | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": "0.3"}
+        | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": PATIENCE}
         | more
     )
 

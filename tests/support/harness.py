@@ -9,6 +9,8 @@ import shutil
 import subprocess
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
+# seconds without progress until a request counts as lost: few, so that such tests are quick; an emulated command needs more
+PATIENCE = os.environ.get("ZARRBITS_S3_PATIENCE", "0.3")
 
 
 def execute(*command, status=0, data=None, timeout=600, env=None, cwd=None, preexec_fn=None, **variables):
