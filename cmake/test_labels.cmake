@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 # Labels of the tests, for ctest -L:
 #
-#   fast     for every change, two or three minutes on two cores
-#   slow     the rest: what takes more than a few seconds
+#   fast     for every change: what takes a few seconds
+#   slow     the rest
 #   unit     the programs in C++
 #   memory   what sanitizers are for: those programs, the replayed fuzzers, and tests that read many kinds of files
 
