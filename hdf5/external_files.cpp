@@ -236,6 +236,11 @@ std::string path_of_raw_file(const std::string& name, const std::string& folder)
   return name.starts_with('/') ? name : below_folder(with_origin(prefix, folder), name);
 }
 
+std::string refusal_of_raw_file(const std::string& name, int error) {
+  return "its external file \"" + text::escape_name(name) + "\" cannot be opened: " + std::system_category().message(error) +
+         (name.starts_with('/') ? "" : "; HDF5 looks in the current folder, or below HDF5_EXTFILE_PREFIX");
+}
+
 class dependency_finder {
  public:
   dependency_finder(external_file_policy& gate, external_dependencies& out) : policy_(gate), out_(out) {}
@@ -319,7 +324,7 @@ class dependency_finder {
     const std::string name = name_of_raw_file(dcpl, index);
     std::set<std::string> names;
     for (const std::string& folder : policy_.folders_of(name_of_file(dataset))) names.insert(path_of_raw_file(name, folder));
-    bool opens = false;
+    int error = ENOENT;  // 0: it opens
     for (const std::string& full : names) {
       const auto decision = policy_.check(full);
       if (decision == external_file_policy::decision::refused) {
@@ -331,11 +336,11 @@ class dependency_finder {
       }
       if (decision == external_file_policy::decision::missing) continue;
       policy_.note_read();
-      opens = opens || ::access(full.c_str(), R_OK) == 0;
+      if (error != 0) error = ::access(full.c_str(), R_OK) == 0 ? 0 : errno;
       struct stat info {};
       if (::stat(full.c_str(), &info) == 0) out_.raw_bytes += static_cast<std::uint64_t>(info.st_size);
     }
-    if (!opens && depth == 0) out_.missing_raw = name;
+    if (error != 0 && depth == 0) out_.missing_raw = refusal_of_raw_file(name, error);
   }
 
   bool search_source(hid_t dataset, const numbered_name& file, const numbered_name& name, unsigned depth) {
@@ -441,12 +446,9 @@ void check_read(herr_t status, hid_t dataset, const char* action) {
   for (int i = 0; i < raw; ++i) {
     const std::string name = name_of_raw_file(dcpl, static_cast<unsigned>(i));
     if (::access(path_of_raw_file(name, folder).c_str(), R_OK) == 0) continue;
-    const std::string cause = std::strerror(errno);
-    throw failure("its external file \"" + text::escape_name(name) + "\" cannot be opened: " + cause +
-                      (name.starts_with('/') ? "" : "; HDF5 looks in the current folder, or below HDF5_EXTFILE_PREFIX"),
-                  reason_code::missing_file);
+    throw failure(refusal_of_raw_file(name, errno), reason_code::missing_file);
   }
-  throw failure(std::string("HDF5 cannot ") + action + ": " + reason.sentence, reason.code);
+  fail(action, reason);
 }
 
 external_dependencies find_external_dependencies(hid_t dataset, external_file_policy& gate) {

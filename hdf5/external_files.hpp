@@ -106,7 +106,7 @@ struct external_dependencies {
   text::coded_reason obstacle;             // why no value can be read; else empty
   bool is_cyclic = false;                  // not even the extent is known: a virtual dataset of itself
   std::uint64_t raw_bytes = 0;             // bytes in external files
-  std::string missing_raw = {};            // an external file of its own that cannot be opened; "": all can
+  std::string missing_raw = {};            // which external file of its own cannot be opened, and why; "": all can
   // The first chunked source of a virtual dataset; null if none is chunked.
   struct chunked_source {
     array::extents chunk;

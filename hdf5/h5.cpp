@@ -83,8 +83,7 @@ void note_failed_close() noexcept {
   }
 }
 
-void fail(const char* action) {
-  const text::coded_reason reason = last_reason();
+void fail(const char* action, const text::coded_reason& reason) {
   throw failure(std::string("HDF5 cannot ") + action + ": " + reason.sentence, reason.code);
 }
 

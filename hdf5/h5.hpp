@@ -33,7 +33,7 @@ struct failure : text::coded_error {
 text::coded_reason last_reason();
 inline std::string last_error() { return last_reason().sentence; }
 
-[[noreturn]] void fail(const char* action);
+[[noreturn]] void fail(const char* action, const text::coded_reason& reason = last_reason());
 
 // libhdf5 writes what it has cached when an object is closed, and a destructor cannot throw: what failed there is counted, for
 // each thread, and the last reason kept. created_file looks.

@@ -210,7 +210,8 @@ coordinate_blocks::values combined_files::coordinates_of(const opened_part& part
   const hdf5::handle dataset = open_object(part.file.file.file(), o);
   coordinate_blocks::values values(static_cast<std::size_t>(part.file.contents.datasets.at(o.address).dims[0]));
   if (values.empty()) return values;
-  hdf5::check(H5Dread(dataset, H5T_NATIVE_LDOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read the coordinates");
+  hdf5::check_read(H5Dread(dataset, H5T_NATIVE_LDOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), dataset,
+                   "read the coordinates");
   const auto times = part.times_of(path, dataset);
   if (!times) return values;
   const conversion::cf_encoding& first = first_times_.try_emplace(path, *times).first->second;

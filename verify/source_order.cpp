@@ -36,7 +36,7 @@ std::optional<long double> first_meaning(hid_t dataset) {
     const hdf5::handle selected = checked(H5Scopy(space.get()), "cannot read the shape"),
                        memory = checked(H5Screate_simple(1, &count, nullptr), "cannot select elements");
     check(H5Sselect_hyperslab(selected.get(), H5S_SELECT_SET, &first, nullptr, &count, nullptr), "cannot select elements");
-    check(H5Dread(dataset, H5T_NATIVE_DOUBLE, memory.get(), selected.get(), H5P_DEFAULT, values.data()), "H5Dread failed");
+    check_read(H5Dread(dataset, H5T_NATIVE_DOUBLE, memory.get(), selected.get(), H5P_DEFAULT, values.data()), dataset);
     for (std::size_t i = 0; i < count; ++i) {
       if (const auto value = instant(*meaning, values[i])) return value;
     }

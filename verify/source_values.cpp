@@ -200,6 +200,14 @@ void check(herr_t status, const char* message) {
   if (status < 0) throw source_error(std::string(message) + ": " + hdf5_reason());
 }
 
+void check_read(herr_t status, hid_t dataset) {
+  try {
+    hdf5::check_read(status, dataset, "read the values");
+  } catch (const hdf5::failure& e) {
+    throw source_error(e.what());
+  }
+}
+
 std::string hdf5_reason() {
   std::string reason;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first_reason, &reason);
@@ -387,11 +395,7 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
     throw zarr::not_supported(reason_code::too_large, "strings or sequences of more than " + text::format_bytes(max_bytes_) +
                                                           " in a block of the source");
   }
-  try {
-    hdf5::check_read(status, dataset, "read the values");
-  } catch (const hdf5::failure& e) {
-    throw source_error(e.what());
-  }
+  check_read(status, dataset);
 }
 
 void source_values::read_attribute(hid_t attribute, hid_t file_type, std::uint64_t elements) {

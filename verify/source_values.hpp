@@ -29,6 +29,8 @@ struct source_error : std::runtime_error {
 // Wraps the result of an HDF5 function; throws source_error if it failed. `message` begins the sentence.
 hdf5::handle checked(hid_t id, const char* message);
 void check(herr_t status, const char* message);
+// After H5Dread: names the external file that cannot be opened.
+void check_read(herr_t status, hid_t dataset);
 // The innermost reason on libhdf5's error stack; clears the stack.
 std::string hdf5_reason();
 

@@ -9,7 +9,6 @@
 #include "convert/from_hdf5/hdf5_source.hpp"
 #include "convert/from_hdf5/link_policy.hpp"
 #include "convert/plan/plan_report.hpp"
-#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 
 #include <zarrbits/detail/processors.hpp>
@@ -122,9 +121,7 @@ void hdf5_source::plan(convert_plan& result, const plan_options& further) {
         throw hdf5::unsupported_dataset(reason_code::unsupported_type, "its datatype is not supported: " + reason);
       dataset.prepare();
       if (!dataset.data.dependencies->missing_raw.empty() && array::product(dataset.data.dims) > 0)
-        throw hdf5::unsupported_dataset(
-            reason_code::missing_file,
-            "its external file \"" + text::escape_name(dataset.data.dependencies->missing_raw) + "\" cannot be opened");
+        throw hdf5::unsupported_dataset(reason_code::missing_file, dataset.data.dependencies->missing_raw);
       const std::string missing =
           dataset.data.layout == H5D_CHUNKED ? dataset.data.filters.unavailable_filters(dataset.data.type) : "";
       if (!missing.empty())

@@ -144,7 +144,7 @@ def test_each_command_names_the_raw_file_that_is_missing(folder, words, status):
             f["d"].dims[0].attach_scale(f["t"])
     os.remove(os.path.join(folder, "in.raw"))
     done = run(*words, status=status, cwd=folder)
-    sentence = f'its external file "{folder}/in.raw" cannot be opened'
+    sentence = f'its external file "{folder}/in.raw" cannot be opened: No such file or directory'
     assert sentence in (done.stdout + done.stderr).replace('\\"', '"')
 
 
